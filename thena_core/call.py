@@ -1,0 +1,187 @@
+"""One call of a tool: the framework's own record of it, and the read-only view that hooks and middleware get."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from thena_core.definition import ToolDefinition
+from thena_core.errors import HookError
+from thena_core.output import Outcome, ToolOutput
+
+if TYPE_CHECKING:
+    from thena_core.context import Context
+    from thena_core.record.tree import Node
+    from thena_core.run import Run
+
+
+class ArgumentsReader(Protocol):
+    """What a call needs of a tool's schema: to show its arguments and to check new ones."""
+
+    def mapping(self, args: Any) -> Mapping[str, Any]:
+        """Show validated arguments under their names on the wire."""
+        ...
+
+    def check(self, arguments: Mapping[str, Any]) -> Any:
+        """Validate a mapping at once.
+
+        Raises:
+            ValueError: With each field that is wrong.
+        """
+        ...
+
+
+class Invocation:
+    """One call on its way through the layers: the only thing made per call, mutable, and never handed out."""
+
+    __slots__ = (
+        "args",
+        "definition",
+        "id",
+        "index",
+        "name",
+        "node",
+        "outcome",
+        "outer",
+        "output",
+        "parent",
+        "raw",
+        "run",
+        "schema",
+        "turn",
+        "view",
+    )
+
+    def __init__(
+        self, run: Run, call_id: str, name: str, raw: Any, parent: Node | None, outer: Invocation | None, index: int
+    ) -> None:
+        self.run = run
+        self.id = call_id
+        self.name = name
+        self.raw = raw
+        self.parent = parent
+        self.outer = outer
+        self.index = index
+        self.turn = run.turns
+        self.args: Any = None
+        self.outcome: Outcome = "ok"
+        self.node: Node | None = None
+        self.output: ToolOutput | None = None
+        self.definition: ToolDefinition | None = None
+        self.schema: ArgumentsReader | None = None
+        self.view: ToolCall | None = None
+
+    @property
+    def key(self) -> str:
+        """The call's position in the run: the same when the run is resumed."""
+        if self.outer is not None:
+            return f"{self.outer.key}/{self.index}"
+        return f"{self.run.id}/{self.turn}/{self.index}"
+
+    def note(self, **facts: Any) -> None:
+        """Write to the call's node; nothing happens where nobody looks."""
+        if self.node is not None:
+            self.node.meta.update(facts)
+
+
+class ToolCall:
+    """A call, as hooks and middleware see it: read-only. A hook changes it by returning `call.replace(arguments=…)`.
+
+    Changing what `args` refers to in place is not supported: nothing would validate it, and the report would not
+    show it.
+    """
+
+    __slots__ = ("_args", "_inv")
+
+    def __init__(self, invocation: Invocation, args: Any) -> None:
+        self._inv = invocation
+        self._args = args
+
+    @property
+    def id(self) -> str:
+        """The model's id of the call; inner calls have derived ones."""
+        return self._inv.id
+
+    @property
+    def name(self) -> str:
+        """The tool's real name, also inside a batch."""
+        return self._inv.name
+
+    @property
+    def args(self) -> Any:
+        """The validated object; `None` where there is none (unknown tool, invalid arguments)."""
+        return self._args
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The validated arguments as a read-only mapping, under their names on the wire."""
+        schema = self._inv.schema
+        if schema is None or self._args is None:
+            return MappingProxyType({})
+        return MappingProxyType(dict(schema.mapping(self._args)))
+
+    @property
+    def raw(self) -> Any:
+        """What the model sent."""
+        return self._inv.raw
+
+    @property
+    def ctx(self) -> Context[Any]:
+        """The run."""
+        return self._inv.run.context
+
+    @property
+    def definition(self) -> ToolDefinition | None:
+        """The tool's definition; `None` for an unknown name."""
+        return self._inv.definition
+
+    @property
+    def key(self) -> str:
+        """An idempotency key: derived from the call's position, stable when a run is resumed."""
+        return self._inv.key
+
+    def meta(self, **data: Any) -> None:
+        """Write to the node of this call; nothing happens where nobody looks."""
+        self._inv.note(**data)
+
+    def replace(self, *, arguments: Mapping[str, Any]) -> ToolCall:
+        """Return the call with other arguments, the whole mapping, validated at once. Only for hooks.
+
+        Raises:
+            HookError: Where the new arguments do not fit the tool's schema.
+        """
+        schema = self._inv.schema
+        if schema is None:
+            raise HookError("before_tool", "call.replace", "a call of an unknown tool has no arguments", self.name)
+        try:
+            args = schema.check(arguments)
+        except ValueError as error:
+            raise HookError("before_tool", "call.replace", str(error), self.name) from None
+        return ToolCall(self._inv, args)
+
+    def __repr__(self) -> str:
+        return f"<ToolCall {self.name!r} id={self.id!r}>"
+
+
+@dataclass(slots=True)
+class ToolResult:
+    """What came of a call.
+
+    Attributes:
+        call: The call.
+        output: What the model reads, and the data that it does not.
+        outcome: How it ended: `ok`, `error`, `invalid`, `unknown`, `denied`, `over_budget`, `timeout`, `cancelled`.
+    """
+
+    call: ToolCall
+    output: ToolOutput
+    outcome: Outcome
+
+
+Handler = Callable[[Invocation], Awaitable[ToolOutput]]
+"""One flat function per tool, with every layer around it; composed when the app is built."""
+
+CallNext = Callable[[ToolCall], Awaitable[ToolOutput]]
+ToolMiddleware = Callable[[ToolCall, CallNext], Awaitable[ToolOutput]]

@@ -1,0 +1,263 @@
+"""The layers around one call, outermost first as the file reads; each turns a handler into a handler.
+
+They are composed once per tool when the app is built. An absent layer adds no frame.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from thena_core._render import listed, qualified_name
+from thena_core.call import Handler, Invocation, ToolCall, ToolMiddleware, ToolResult
+from thena_core.calls.failure import run_ender
+from thena_core.definition import ToolDefinition
+from thena_core.errors import BudgetExceededError, EndsRun, HookError, RunAborted
+from thena_core.hooks.around import call_around
+from thena_core.hooks.chain import Hook
+from thena_core.output import Outcome, ToolOutput
+from thena_core.run import Place, current
+from thena_core.schema.model import ArgumentsSchema
+from thena_core.schema.parse import InvalidArgumentsError, recover
+
+
+def record(inner: Handler) -> Handler:
+    """Open the call's node, and close it with the outcome whatever happens."""
+
+    async def recorded(inv: Invocation) -> ToolOutput:
+        recorder = inv.run.recorder
+        if recorder is None:
+            return await inner(inv)
+        node = inv.node = recorder.open("tool", inv.name, inv.parent, inv.raw)
+        token = current.set(Place(inv.run, node))
+        try:
+            output = await inner(inv)
+        except BaseException as error:
+            outcome = _outcome_of(error)
+            text = str(error) if isinstance(error, EndsRun) else type(error).__name__
+            shown = inv.output.content if inv.output is not None else None
+            recorder.close(node, "error", outcome=outcome, error=text, output=shown)
+            raise
+        finally:
+            current.reset(token)
+        settle(inv, output)
+        if output.data is not None:
+            node.meta["data"] = output.data
+        failed = output.is_error
+        recorder.close(
+            node,
+            "error" if failed else "ok",
+            outcome=inv.outcome,
+            error=output.content if failed else None,
+            output=output.content,
+        )
+        return output
+
+    return recorded
+
+
+def after_hooks(inner: Handler, hooks: Sequence[Hook]) -> Handler:
+    """Show every observation to `after_tool`, once; what a hook returns replaces what the model reads."""
+
+    async def observed(inv: Invocation) -> ToolOutput:
+        output = inv.output = await inner(inv)
+        settle(inv, output)
+        call = inv.view or ToolCall(inv, inv.args)
+        context = inv.run.context
+        result = ToolResult(call, output, inv.outcome)
+        for hook in hooks:
+            try:
+                answer = hook.function(result, context)
+                if hook.is_async:
+                    answer = await answer
+            except EndsRun as error:
+                inv.run.end(error)
+                raise
+            except Exception as error:
+                raise inv.run.end(_hook_failed("after_tool", hook, inv, error)) from error
+            if answer is None:
+                continue
+            output = _replaced(inv, hook, output, answer)
+            inv.output = output
+            settle(inv, output)
+            result = ToolResult(call, output, inv.outcome)
+        return output
+
+    return observed
+
+
+def unknown_tool(names: Sequence[str]) -> Handler:
+    """Answer a call of a tool that does not exist with the names of those that do."""
+
+    async def unknown(inv: Invocation) -> ToolOutput:
+        inv.outcome = "unknown"
+        known = f"the tools are: {listed(names, 50)}" if names else "there are no tools"
+        return ToolOutput(f'unknown tool "{inv.name[:80]}" — {known}', is_error=True)
+
+    return unknown
+
+
+def validate(inner: Handler, definition: ToolDefinition, schema: ArgumentsSchema) -> Handler:
+    """Parse and validate what the model sent, in one step; only what that refuses is looked at more closely."""
+    validate_json, validate_python = schema.validate_json, schema.validate_python
+    quiet = bool(definition.strict)  # in strict mode a null for a default is the contract, not a repair
+
+    async def validated(inv: Invocation) -> ToolOutput:
+        inv.definition = definition
+        inv.schema = schema
+        raw = inv.raw
+        try:
+            inv.args = validate_json(raw) if type(raw) is str else validate_python(raw)
+        except ValidationError as error:
+            try:
+                inv.args, repaired = recover(schema, raw, error)
+            except InvalidArgumentsError as refused:
+                inv.outcome = "invalid"
+                return ToolOutput(str(refused), is_error=True)
+            if repaired and not quiet:
+                inv.note(repaired=True)
+        return await inner(inv)
+
+    return validated
+
+
+def before_hooks(inner: Handler, hooks: Sequence[Hook]) -> Handler:
+    """Let `before_tool` keep the call, rewrite its arguments, or answer in the tool's place."""
+
+    async def guarded(inv: Invocation) -> ToolOutput:
+        call = ToolCall(inv, inv.args)
+        context = inv.run.context
+        for hook in hooks:
+            try:
+                answer = hook.function(call, context)
+                if hook.is_async:
+                    answer = await answer
+            except HookError as error:  # call.replace() with arguments that do not fit
+                raise inv.run.end(_hook_failed("before_tool", hook, inv, error)) from None
+            except EndsRun as error:
+                inv.run.end(error)
+                raise
+            except Exception as error:
+                raise inv.run.end(_hook_failed("before_tool", hook, inv, error)) from error
+            if answer is None or answer is call:
+                continue
+            if isinstance(answer, ToolOutput):
+                inv.view, inv.args = call, call.args
+                return _answered(inv, answer, hook.owner)
+            if not isinstance(answer, ToolCall) or answer.id != inv.id:
+                problem = "it must return None, call.replace(…) of the call that it got, or a ToolOutput"
+                raise inv.run.end(HookError("before_tool", hook.owner, problem, inv.name))
+            _note_change(inv, hook.owner, "arguments", call.arguments, answer.arguments)
+            call = answer
+        inv.view, inv.args = call, call.args
+        return await inner(inv)
+
+    return guarded
+
+
+def middleware(inner: Handler, function: ToolMiddleware) -> Handler:
+    """Let a middleware decide whether the call goes on; it passes on the call that it got, once."""
+    name = qualified_name(function)
+
+    async def around(inv: Invocation) -> ToolOutput:
+        run = inv.run
+        call = inv.view
+        if call is None:
+            call = inv.view = ToolCall(inv, inv.args)
+        output, went_on = await call_around(
+            function, call, lambda: inner(inv), run=run, name=name, step=inv.name, kind=ToolOutput
+        )
+        if run.ended is not None:  # what must end the run was caught on its way out
+            raise run.ended
+        return output if went_on else _answered(inv, output, name)
+
+    return around
+
+
+def budget(inner: Handler) -> Handler:
+    """Count the call before it runs, or refuse it."""
+
+    async def counted(inv: Invocation) -> ToolOutput:
+        try:
+            limit = inv.run.tracker.take_tool(inv.name)
+        except BudgetExceededError as error:
+            inv.run.end(error)
+            raise
+        if limit is None:
+            return await inner(inv)
+        inv.outcome = "over_budget"
+        return ToolOutput(f"not run: the budget's {limit} is used up", is_error=True)
+
+    return counted
+
+
+def error_policy(inner: Handler, word: Callable[[Exception], str]) -> Handler:
+    """Turn a tool's exception into an observation; what ends the run passes, and is noted."""
+
+    async def forgiving(inv: Invocation) -> ToolOutput:
+        try:
+            return await inner(inv)
+        except Exception as error:  # noqa: BLE001 - this is the one place where any failure of a tool ends
+            ender = run_ender(error)
+            text = word(error) if ender is None else ""
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            inv.outcome = "cancelled"
+            return ToolOutput(f"{inv.name} cancelled itself", is_error=True)
+        if ender is not None:  # raised out here, so that no group or failure becomes its context
+            raise inv.run.end(ender)
+        inv.outcome = "error"
+        return ToolOutput(text, is_error=True)
+
+    return forgiving
+
+
+def settle(inv: Invocation, output: ToolOutput) -> None:
+    """Make the outcome agree with what the model is going to read."""
+    if output.is_error:
+        if inv.outcome == "ok":
+            inv.outcome = "error"
+    elif inv.outcome != "ok":
+        inv.outcome = "ok"
+
+
+def _outcome_of(error: BaseException) -> Outcome:
+    if isinstance(error, BudgetExceededError):
+        return "over_budget"
+    return "cancelled" if isinstance(error, asyncio.CancelledError | RunAborted) else "fatal"
+
+
+def _answered(inv: Invocation, output: ToolOutput, by: str) -> ToolOutput:
+    """Note who answered in the tool's place; an error is a refusal."""
+    if output.is_error:
+        inv.outcome = "denied"
+    inv.note(answered_by=by)
+    return output
+
+
+def _replaced(inv: Invocation, hook: Hook, output: ToolOutput, answer: Any) -> ToolOutput:
+    if isinstance(answer, str):
+        replaced = ToolOutput(answer, output.is_error, output.data)
+    elif isinstance(answer, ToolOutput):
+        replaced = answer
+    else:
+        problem = f"it must return None, a str or a ToolOutput, not {type(answer).__name__}"
+        raise inv.run.end(HookError("after_tool", hook.owner, problem, inv.name))
+    _note_change(inv, hook.owner, "output", output.content, replaced.content)
+    return replaced
+
+
+def _note_change(inv: Invocation, by: str, what: str, before: Any, after: Any) -> None:
+    if inv.node is not None:
+        changes: list[Any] = inv.node.meta.setdefault("changed_by", [])
+        changes.append({"by": by, "what": what, "before": before, "after": after})
+
+
+def _hook_failed(name: str, hook: Hook, inv: Invocation, error: Exception) -> HookError:
+    problem = error.problem if isinstance(error, HookError) else f"{type(error).__name__}: {error}"
+    return HookError(name, hook.owner, problem, inv.name)

@@ -1,0 +1,236 @@
+"""From a definition and an instance to the innermost handler: what `execute` asks for, filled in and called."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, cast, get_origin
+
+from thena_core._render import did_you_mean, type_name
+from thena_core.call import Handler, Invocation
+from thena_core.calls.declared import ToolSource
+from thena_core.calls.observe import join, observe
+from thena_core.calls.threads import ThreadPool
+from thena_core.definition import ToolDefinition
+from thena_core.errors import SignatureError, ThenaError
+from thena_core.output import ToolOutput
+from thena_core.schema.model import (
+    ArgumentsSchema,
+    docstring_arguments,
+    is_object_type,
+    schema_from_parameters,
+    schema_from_type,
+)
+from thena_core.schema.signature import MISSING, Parameter, Signature, needs_runtime_type, read_signature
+
+Filler = Callable[[Invocation], Any]
+
+
+class Sources(Protocol):
+    """What fills the parameters that are not input: known to the toolset, not to the plan."""
+
+    def filler(self, parameter: Parameter, where: str) -> Filler:
+        """Return what fills a parameter per call, or raise a `ThenaError` that says why nothing can."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A tool, inspected and ready: nothing of it is looked at again per call.
+
+    Attributes:
+        definition: What everybody sees of it, with its JSON schema and without `execute`.
+        schema: What it accepts.
+        handler: The innermost handler.
+        filled: Parameter to what fills it, for `app.explain`.
+    """
+
+    definition: ToolDefinition
+    schema: ArgumentsSchema
+    handler: Handler
+    filled: Mapping[str, str]
+
+
+def make_plan(
+    source: ToolSource, instance: Any, sources: Sources, threads: ThreadPool, problems: list[Exception]
+) -> Plan | None:
+    """Inspect a tool once; what is wrong with it is added to `problems`, all of it, and `None` returned."""
+    signature = read_signature(
+        source.function,
+        where=source.where,
+        owner=source.cls or (type(instance) if source.instance is not None else None),
+        local_names=source.local_names,
+        skip_self=source.cls is not None or source.instance is not None,
+    )
+    found: list[Exception] = list(signature.problems)
+    fillers: dict[str, Filler] = {}
+    schema: ArgumentsSchema | None = None
+    try:
+        schema = _schema(source, signature)
+    except ThenaError as problem:
+        found.append(problem)
+    for parameter in signature.parameters:
+        try:
+            if parameter.role != "input":
+                fillers[parameter.name] = sources.filler(parameter, source.where)
+            elif schema is not None:
+                fillers[parameter.name] = _input_filler(parameter, schema, source)
+        except ThenaError as problem:
+            found.append(problem)
+    problems.extend(found)
+    if found or schema is None:
+        return None
+    definition = replace(source.definition, json_schema=schema.json_schema, execute=None)
+    function = source.function if instance is None else instance.execute
+    call = _caller(function, signature, fillers, schema)
+    filled = {parameter.name: _role_text(parameter) for parameter in signature.parameters}
+    return Plan(definition, schema, _handler(function, call, definition, threads), filled)
+
+
+def _schema(source: ToolSource, signature: Signature) -> ArgumentsSchema:
+    definition = source.definition
+    strict = bool(definition.strict)
+    if definition.schema is not None:
+        return schema_from_type(definition.schema, tool=definition.name, strict=strict)
+    inputs = [parameter for parameter in signature.parameters if parameter.role == "input"]
+    for parameter in inputs:
+        problem = needs_runtime_type(source.where, parameter.name, parameter.annotation)
+        if problem is not None:
+            raise problem
+    if not inputs and signature.open_ended and not signature.parameters:
+        raise SignatureError(
+            source.where,
+            "*args/**kwargs",
+            "nothing says what the model should fill in. If a decorator hides the real signature, let it use "
+            "functools.wraps; otherwise name the parameters, or give schema=….",
+        )
+    if len(inputs) == 1 and is_object_type(inputs[0].type):
+        return schema_from_type(inputs[0].type, tool=definition.name, strict=strict)
+    docs = docstring_arguments(source.function.__doc__)
+    return schema_from_parameters(inputs, tool=definition.name, docs=docs, strict=strict)
+
+
+def _input_filler(parameter: Parameter, schema: ArgumentsSchema, source: ToolSource) -> Filler:
+    """Give a parameter named like a field that field, any other the whole validated object."""
+    name = parameter.name
+    if not schema.whole:
+        return lambda inv: inv.args[name]
+    given = source.definition.schema
+    if given is None or _same_type(parameter.type, given):
+        return lambda inv: inv.args
+    python_names = _python_names(schema)
+    if name in python_names:
+        return _field_filler(parameter, given, optional=schema.fields[python_names[name]], where=source.where)
+    if isinstance(given, Mapping) or parameter.type is Any or parameter.type in (dict, object):
+        return lambda inv: inv.args
+    if is_object_type(parameter.type) and issubclass(given, get_origin(parameter.type) or parameter.type):
+        return lambda inv: inv.args
+    raise SignatureError(
+        source.where,
+        name,
+        f"`{type_name(parameter.type)}` is neither the schema {type_name(given)} nor one of its fields "
+        f"({', '.join(python_names)}).{did_you_mean(name, python_names)}",
+    )
+
+
+def _field_filler(parameter: Parameter, given: Any, *, optional: bool, where: str) -> Filler:
+    name = parameter.name
+    if not isinstance(given, Mapping) and not hasattr(given, "__required_keys__"):
+        return lambda inv: getattr(inv.args, name)
+    if not optional:
+        return lambda inv: inv.args[name]
+    default = parameter.default
+    if default is MISSING:
+        raise SignatureError(
+            where, name, f"the model may leave this field out; give the parameter a default: `{name}=None`."
+        )
+    return lambda inv: inv.args.get(name, default)
+
+
+def _python_names(schema: ArgumentsSchema) -> dict[str, str]:
+    """Map each field's Python name to its name on the wire."""
+    python = {wire: name for name, wire in schema.wire_names.items()}
+    return {python.get(wire, wire): wire for wire in schema.fields}
+
+
+def _same_type(tp: Any, schema: Any) -> bool:
+    return tp is schema or (not isinstance(schema, Mapping) and tp == schema)
+
+
+def _caller(
+    function: Callable[..., Any], signature: Signature, fillers: Mapping[str, Filler], schema: ArgumentsSchema
+) -> Callable[[Invocation], Any]:
+    """Compose the call of `execute`: the two common shapes directly, the rest by a list of fillers."""
+    parameters = signature.parameters
+    only_input = all(parameter.role == "input" for parameter in parameters)
+    if only_input and not schema.whole and not any(parameter.positional_only for parameter in parameters):
+        return lambda inv: function(**inv.args)
+    if only_input and schema.whole and len(parameters) == 1 and not parameters[0].keyword_only:
+        fill = fillers[parameters[0].name]
+        return lambda inv: function(fill(inv))
+    by_position = tuple(fillers[parameter.name] for parameter in parameters if not parameter.keyword_only)
+    by_name = tuple((parameter.name, fillers[parameter.name]) for parameter in parameters if parameter.keyword_only)
+    if not by_name:
+        return lambda inv: function(*[fill(inv) for fill in by_position])
+    return lambda inv: function(*[fill(inv) for fill in by_position], **{name: fill(inv) for name, fill in by_name})
+
+
+def _handler(
+    function: Callable[..., Any], call: Callable[[Invocation], Any], definition: ToolDefinition, threads: ThreadPool
+) -> Handler:
+    limit = definition.max_output_chars
+
+    async def awaited(inv: Invocation) -> ToolOutput:
+        result = await call(inv)
+        if type(result) is str and 0 < len(result) <= limit:
+            return ToolOutput(result)
+        return await observe(inv, result, limit)
+
+    async def in_thread(inv: Invocation) -> ToolOutput:
+        def work() -> Any:
+            result = call(inv)
+            return join(cast("Generator[Any, None, None]", result), limit) if inspect.isgenerator(result) else result
+
+        return await observe(inv, await threads.run(work), limit)
+
+    async def inline(inv: Invocation) -> ToolOutput:
+        return await observe(inv, call(inv), limit)
+
+    plain: Any = inspect.unwrap(function)
+    calling = getattr(type(function), "__call__", None)  # noqa: B004 - for an object with `async def __call__`
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(calling):
+        handler: Handler = awaited
+    elif definition.blocking and not inspect.isasyncgenfunction(plain) and not inspect.iscoroutinefunction(plain):
+        handler = in_thread
+    else:
+        handler = inline
+    return handler if definition.timeout is None else _limited(handler, definition.name, definition.timeout)
+
+
+def _limited(inner: Handler, name: str, seconds: float) -> Handler:
+    async def limited(inv: Invocation) -> ToolOutput:
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                return await inner(inv)
+        except TimeoutError:
+            if not limit.expired():
+                raise  # the tool's own
+        inv.outcome = "timeout"
+        return ToolOutput(f"{name} timed out after {seconds:g} s", is_error=True)
+
+    return limited
+
+
+def _role_text(parameter: Parameter) -> str:
+    texts = {
+        "input": "from the model",
+        "context": "the run's Context",
+        "state": "the workflow's state",
+        "tools": "the agent's other tools",
+        "runtime": "the WorkflowRuntime",
+    }
+    named = f'the service Provide["{parameter.provider_name}"]' if parameter.provider_name else None
+    return named or texts.get(parameter.role, f"a service of type {type_name(parameter.type)}")

@@ -1,0 +1,123 @@
+"""The command `thena demo`: choose folder and model, run the demo's agent, print answer, usage and report."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from thena_core.budget import Budget
+from thena_core.cli.problems import ANSWERED, STOPPED_EARLY, UsageProblem
+
+if TYPE_CHECKING:
+    from thena_core.app import Thena
+    from thena_core.providers.base import Provider
+    from thena_core.run import RunResult
+
+QUESTION = "How do I install this?"
+"""What the demo asks unless told: it fits any folder."""
+
+MAX_TOOL_CALLS = 60
+"""What the demo spends at most, whoever the model is."""
+
+EARLY = frozenset({"budget", "exhausted", "fails"})
+
+
+def run_demo(folder: Path | None, question: str | None, model: str | None) -> int:
+    """Explore a folder and print what came of it.
+
+    Args:
+        folder: What to explore; `default_folder()` unless given.
+        question: What to ask; `QUESTION` unless given.
+        model: `SERVICE:NAME`, or `None` for the stand-in.
+
+    Returns:
+        0 answered, 3 stopped early.
+
+    Raises:
+        UsageProblem: For a folder or model that cannot be used.
+    """
+    place = checked_folder(default_folder() if folder is None else folder)
+    provider = None if model is None else chosen_provider(model)
+    from thena_core.demo.app import build_demo, has_batch_tool  # noqa: PLC0415 - a wrong command needs no framework
+
+    if provider is None:
+        say("model: a stand-in that follows fixed rules, no language model (--model openai:NAME takes a real one)")
+    if not has_batch_tool():
+        say("thena-tools is not installed, so nothing is read in a batch: pip install thena-tools")
+    result = asyncio.run(ask(build_demo(place, provider), question or QUESTION))
+    print_result(result)
+    return STOPPED_EARLY if result.stopped_by in EARLY else ANSWERED
+
+
+async def ask(app: Thena, question: str) -> RunResult:
+    """Run the app once and close it."""
+    async with app:
+        return await app.run(question, budget=Budget(max_tool_calls=MAX_TOOL_CALLS))
+
+
+def default_folder() -> Path:
+    """Return Thena's own project where it runs from its source, else the current folder."""
+    project = Path(__file__).resolve().parents[2]
+    return project if (project / "scripts" / "demo").is_file() else Path()
+
+
+def checked_folder(folder: Path) -> Path:
+    """Return the folder if it can be explored.
+
+    Raises:
+        UsageProblem: Where it is not there, not a folder, or not readable.
+    """
+    if not folder.exists():
+        raise UsageProblem(f"there is no folder {folder}")
+    if not folder.is_dir():
+        raise UsageProblem(f"{folder} is a file, not a folder")
+    if not os.access(folder, os.R_OK | os.X_OK):
+        raise UsageProblem(f"the folder {folder} cannot be read: permission denied")
+    return folder
+
+
+def chosen_provider(model: str) -> Provider:
+    """Return the provider that `SERVICE:NAME` means.
+
+    Raises:
+        UsageProblem: For a service that Thena does not know, or not yet.
+    """
+    service, _, name = model.partition(":")
+    if not name:
+        raise UsageProblem(f'--model {model}: the model\'s name is missing, as in "openai:gpt-5-mini"')
+    if service == "openai":
+        from thena_core.providers import OpenAIProvider  # noqa: PLC0415 - loads the HTTP client
+
+        return OpenAIProvider(model=name)
+    if service in {"anthropic", "ollama"}:
+        raise UsageProblem(f"--model {model}: the provider for {service} is not there yet; openai:NAME works today")
+    raise UsageProblem(f"--model {model}: unknown service {service!r}; known are openai, anthropic and ollama")
+
+
+def print_result(result: RunResult) -> None:
+    """Print the answer, then what it took and where the report lies."""
+    usage = result.usage
+    facts = [f"{usage.chat_calls} model calls", f"{usage.tool_calls} tool calls"]
+    if usage.prompt_tokens or usage.completion_tokens:
+        facts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens")
+    if usage.cost_usd is not None:
+        facts.append(f"${usage.cost_usd:.4f}")
+    facts.append(f"{usage.elapsed:.2f} s")
+    print(printable(str(result.output)) if result.output is not None else "(no answer)")
+    print(f"\nusage: {', '.join(facts)}; stopped by: {result.stopped_by}")
+    if result.report_path is not None:
+        report = Path(os.path.relpath(result.report_path))
+        print(f"report: {report / 'index.html'} and {report / 'report.json'}")
+
+
+def printable(text: str) -> str:
+    """Replace control characters: what a file holds must not steer the terminal that shows it."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "�" for char in text)
+
+
+def say(line: str) -> None:
+    """Print a line for the person at the terminal, apart from the answer."""
+    print(line, file=sys.stderr)

@@ -1,0 +1,1 @@
+"""Hooks: what they are, which plugins bring them, and one chain for each."""

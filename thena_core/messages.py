@@ -1,0 +1,83 @@
+"""The neutral words between model and tools: what is said, what is asked for, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(slots=True)
+class ToolRequest:
+    """A call that the model asks for.
+
+    Attributes:
+        id: The service's id of the call; its result carries the same.
+        name: The tool's name as the model wrote it; it may not exist.
+        arguments: What the model sent: a JSON text, or a mapping where the service parses it.
+    """
+
+    id: str
+    name: str
+    arguments: str | Mapping[str, Any] = "{}"
+
+
+@dataclass(slots=True)
+class Message:
+    """One entry of a history.
+
+    Attributes:
+        role: Who speaks.
+        content: The text.
+        tool_requests: The calls that an assistant's message asks for.
+        tool_call_id: In a `tool` message, the id of the call that it answers.
+        is_error: In a `tool` message, whether the call failed.
+        extra: What a provider must send back unchanged with this message (signed reasoning, say), under its own name.
+    """
+
+    role: Role
+    content: str = ""
+    tool_requests: Sequence[ToolRequest] = ()
+    tool_call_id: str | None = None
+    is_error: bool = False
+    extra: Mapping[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class Usage:
+    """What one model call used.
+
+    Attributes:
+        prompt_tokens: Tokens read, the cached ones included.
+        completion_tokens: Tokens written.
+        cached_tokens: Those of `prompt_tokens` that came from the service's cache.
+        cost_usd: The price in US dollars, or `None` where no price is known.
+    """
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float | None = None
+
+
+@dataclass(slots=True)
+class ChatTurn:
+    """What the model answered.
+
+    Attributes:
+        content: Its text; empty where it only asks for tools.
+        tool_requests: The calls that it asks for, in its order.
+        usage: What the call used, or `None` where the service does not say.
+        finish_reason: The service's own word (`stop`, `tool_calls`, `length`, …); `length` means that it was cut off.
+        extra: What the provider wants back in the next request, kept on the assistant's `Message`.
+        meta: Facts for the chat's node (`attempts`, `tool_call_source`, …).
+    """
+
+    content: str = ""
+    tool_requests: Sequence[ToolRequest] = ()
+    usage: Usage | None = None
+    finish_reason: str | None = None
+    extra: Mapping[str, Any] | None = None
+    meta: Mapping[str, Any] | None = None

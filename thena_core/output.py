@@ -1,0 +1,24 @@
+"""What a tool answers: the text that the model reads, whether it failed, and data that the model never sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Outcome = Literal["ok", "error", "invalid", "unknown", "denied", "over_budget", "timeout", "cancelled", "fatal"]
+"""How a call ended; see `ToolResult.outcome`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """Return it from `execute` for full control over the observation.
+
+    Attributes:
+        content: The text that the model reads.
+        is_error: Marks the call as failed: its node says `status="error"`, and `ctx.turn.tool_error` counts it.
+        data: Anything for hooks, middleware, events and the report; the model never sees it.
+    """
+
+    content: str
+    is_error: bool = False
+    data: object = None

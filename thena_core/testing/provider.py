@@ -1,0 +1,41 @@
+"""A provider that plays a script: no network, no model, the same answers each time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from thena_core.messages import ChatTurn, ToolRequest
+from thena_core.providers.base import ChatRequest, Provider
+
+ScriptedTurn = str | ToolRequest | Sequence[ToolRequest] | ChatTurn
+
+
+class FakeProvider(Provider):
+    """Answer with the given turns, one per model call; the last one repeats.
+
+    Args:
+        turns: A final text, a `ToolRequest`, a list of them, or a whole `ChatTurn` each.
+
+    Attributes:
+        requests: What was asked, in order; the messages are copies, as they were then.
+    """
+
+    def __init__(self, turns: Sequence[ScriptedTurn] = ("",)) -> None:
+        self._turns = [_turn(turn) for turn in turns]
+        self.requests: list[ChatRequest] = []
+
+    async def chat(self, request: ChatRequest) -> ChatTurn:
+        """Play the next turn."""
+        self.requests.append(replace(request, messages=list(request.messages)))
+        index = min(len(self.requests), len(self._turns)) - 1
+        return replace(self._turns[index])
+
+
+def _turn(turn: ScriptedTurn) -> ChatTurn:
+    if isinstance(turn, ChatTurn):
+        return turn
+    if isinstance(turn, str):
+        return ChatTurn(turn, finish_reason="stop")
+    requests = [turn] if isinstance(turn, ToolRequest) else list(turn)
+    return ChatTurn("", requests, finish_reason="tool_calls")
