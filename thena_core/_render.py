@@ -34,6 +34,16 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     return f' Did you mean "{nearest[0]}"?' if nearest else ""
 
 
+def said_by(error: BaseException) -> str:
+    """Name an exception and what it says; one that cannot print itself must not take anything down."""
+    name = type(error).__name__
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - whatever __str__ raises
+        return f"{name}: (its message cannot be shown)"
+    return f"{name}: {message}" if message else name
+
+
 def listed(names: Iterable[str], limit: int = 20) -> str:
     """Join names with commas; what is beyond `limit` is counted, not printed."""
     all_names = list(names)

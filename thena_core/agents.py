@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from thena_core._render import qualified_name
+from thena_core._render import qualified_name, said_by
 from thena_core.call import Invocation
 from thena_core.calls.batch import run_together
 from thena_core.calls.observe import clean
@@ -261,7 +262,7 @@ class BuiltAgent:
         except (EndsRun, asyncio.CancelledError):
             raise
         except Exception as second:  # noqa: BLE001 - a guard fails closed, whatever it raises
-            raise run.end(HookError("on_error", self.name, f"{type(second).__name__}: {second}")) from error
+            raise run.end(HookError("on_error", self.name, said_by(second))) from error
         if said is None:
             raise error
         self._said(run, said)
@@ -275,7 +276,7 @@ class BuiltAgent:
 
 async def _call_hook(hook: Hook, value: Any, run: Run) -> Any:
     answer = hook.function(value, run.context)
-    return await answer if hook.is_async else answer
+    return await answer if hook.is_async or inspect.isawaitable(answer) else answer
 
 
 def _answer(request: ToolRequest, output: ToolOutput | None) -> Message:

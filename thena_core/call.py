@@ -50,6 +50,7 @@ class Invocation:
         "raw",
         "run",
         "schema",
+        "time_limit",
         "turn",
         "view",
     )
@@ -72,6 +73,7 @@ class Invocation:
         self.definition: ToolDefinition | None = None
         self.schema: ArgumentsReader | None = None
         self.view: ToolCall | None = None
+        self.time_limit: float | None = None
 
     @property
     def key(self) -> str:
@@ -141,6 +143,10 @@ class ToolCall:
     def key(self) -> str:
         """An idempotency key: derived from the call's position, stable when a run is resumed."""
         return self._inv.key
+
+    def is_view_of(self, invocation: Invocation) -> bool:
+        """Whether it shows this call; ids alone do not tell, since some services repeat them."""
+        return self._inv is invocation
 
     def meta(self, **data: Any) -> None:
         """Write to the node of this call; nothing happens where nobody looks."""

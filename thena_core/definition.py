@@ -188,12 +188,16 @@ def tool(
     """
     settings = ToolOptions(**options)
     given: dict[str, Any] = {field_name: getattr(settings, field_name) for field_name in ToolOptions.__slots__}
-    here = inspect.currentframe()
-    frame = here.f_back if here is not None else None  # the only way to the names of an enclosing function
 
     def declare(target: Any) -> Any:
+        # the only way to the names of an enclosing function: that of the class or function being decorated
+        here = inspect.currentframe()
+        frame = here.f_back if here is not None else None
+        if function is not None and frame is not None:
+            frame = frame.f_back  # bare `@tool`: this was called by `tool` itself
         if inspect.isclass(target):
-            local_names = needed_locals(target.__dict__.values(), frame)
+            owners = [member for cls in target.__mro__ for member in cls.__dict__.values()]
+            local_names = needed_locals(owners, frame)
             definition = ToolDefinition(name or "", description or "", schema, None, **given)
             # type.__setattr__ through cast: the class keeps its own type
             cast("Any", target).__thena_tool__ = Declared(definition, local_names)
@@ -228,8 +232,9 @@ def needed_locals(owners: Any, frame: Any) -> Mapping[str, Any]:
         return {}
     words: set[str] = set()
     for owner in owners:
-        annotations: dict[str, Any] = getattr(owner, "__annotations__", None) or {}
+        plain = inspect.unwrap(getattr(owner, "__func__", None) or getattr(owner, "func", None) or owner)
+        annotations: dict[str, Any] = getattr(plain, "__annotations__", None) or {}
         for annotation in annotations.values():
-            if isinstance(annotation, str):
-                words.update(word for word in _WORD.findall(annotation))
+            # in quotes it is a string; inside a type, its repr shows the forward references
+            words.update(_WORD.findall(annotation if isinstance(annotation, str) else repr(annotation)))
     return {word: frame.f_locals[word] for word in words if word in frame.f_locals}

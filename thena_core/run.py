@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -148,6 +149,12 @@ class Run:
     def depth(self) -> int:
         """How many runs stand above this one."""
         return 0 if self.parent is None else self.parent.depth + 1
+
+
+def being_cancelled() -> bool:
+    """Whether somebody cancels the task that runs; a `CancelledError` without that is the code's own."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from thena_core.call import Handler, Invocation
+from thena_core.calls.failure import decisive, leaves_of
 from thena_core.definition import ToolDefinition
 from thena_core.output import ToolOutput
 
@@ -37,11 +38,12 @@ async def run_together(
 
     async def one(call: Call) -> None:
         handler, inv, _ = call
+        inv.time_limit = timeout
         if gate is None:
-            inv.output = await _timed(handler, inv, timeout)
+            inv.output = await handler(inv)
         else:
             async with gate:
-                inv.output = await _timed(handler, inv, timeout)
+                inv.output = await handler(inv)
 
     async def in_order() -> None:
         for call in ordered:
@@ -57,26 +59,7 @@ async def run_together(
                 if call not in ordered:
                     group.create_task(one(call))
     except BaseExceptionGroup as group_error:
-        failure = _first(group_error)
+        failure = decisive(group_error) or leaves_of(group_error)[0]
     if failure is not None:  # raised out here, so that the group does not become its context
         raise failure
     return [inv.output for _, inv, _ in calls if inv.output is not None]
-
-
-async def _timed(handler: Handler, inv: Invocation, seconds: float | None) -> ToolOutput:
-    if seconds is None:
-        return await handler(inv)
-    limit = asyncio.timeout(seconds)
-    try:
-        async with limit:
-            return await handler(inv)
-    except TimeoutError:
-        if not limit.expired():
-            raise
-    inv.outcome = "timeout"
-    return ToolOutput(f"{inv.name} timed out after {seconds:g} s", is_error=True)
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    inner = group.exceptions[0]
-    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner  # pyright: ignore[reportUnknownArgumentType]

@@ -12,6 +12,7 @@ from typing import Any
 from thena_core._render import did_you_mean, listed, qualified_name, type_name
 from thena_core.definition import Declared, FunctionTool, ToolDefinition
 from thena_core.errors import ToolDefinitionError
+from thena_core.schema.signature import bound
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """What every big service accepts as a tool's name (OpenAI's and Anthropic's documented pattern)."""
@@ -25,7 +26,7 @@ class ToolSource:
         definition: What its author declared.
         where: How messages name its `execute`.
         origin: Where it stands: module and name.
-        function: `execute`, unbound for a class, or the function.
+        function: `execute`, as an instance would have it, or the function.
         cls: The class to be built, if it is one.
         instance: The configured instance, if the author made one.
         local_names: Names that string annotations may need.
@@ -61,15 +62,14 @@ def read_tool(item: Any) -> ToolSource:
     declared_on: Declared | None = getattr(cls, "__thena_tool__", None)
     if declared_on is None:
         raise ToolDefinitionError(_not_a_tool(item))
-    execute = getattr(cls, "execute", None)
-    if not callable(execute):
+    if not callable(getattr(cls, "execute", None)):
         raise ToolDefinitionError(_no_execute(cls))
     return _checked(
         ToolSource(
             declared_on.definition,
             f"{cls.__name__}.execute",
             qualified_name(cls),
-            execute,
+            bound(cls, "execute"),
             cls if cls is item else None,
             None if cls is item else item,
             declared_on.local_names,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, cast
 
-from thena_core._render import shortened
+from thena_core._render import said_by, shortened
 from thena_core.definition import Disclosure
 from thena_core.errors import EndsRun
 
@@ -13,7 +13,7 @@ MAX_TEXT = 2_000
 MAX_LEAVES = 10
 
 
-def failure_text(error: Exception, tables: tuple[Disclosure, ...], redact: Callable[[str], str]) -> str:
+def failure_text(error: BaseException, tables: tuple[Disclosure, ...], redact: Callable[[str], str]) -> str:
     """Word an exception for the model.
 
     Args:
@@ -25,50 +25,52 @@ def failure_text(error: Exception, tables: tuple[Disclosure, ...], redact: Calla
     Returns:
         `ValueError: the message`, at most 2,000 characters.
     """
-    if isinstance(error, ExceptionGroup):
-        leaves = list(_leaves(cast("ExceptionGroup[Exception]", error)))
-        texts = [failure_text(leaf, tables, redact) for leaf in leaves[:MAX_LEAVES]]
-        if len(leaves) > MAX_LEAVES:
-            texts.append(f"and {len(leaves) - MAX_LEAVES} more")
-        return shortened("; ".join(texts), MAX_TEXT)
-    disclosed = _disclosed(error, tables)
-    if disclosed is not None:
-        return shortened(disclosed, MAX_TEXT)
-    name, message = type(error).__name__, _message(error)
-    return shortened(f"{name}: {redact(message)}" if message else name, MAX_TEXT)
+    leaves = leaves_of(error)
+    texts = [_worded(leaf, tables, redact) for leaf in leaves[:MAX_LEAVES]]
+    if len(leaves) > MAX_LEAVES:
+        texts.append(f"and {len(leaves) - MAX_LEAVES} more")
+    return shortened("; ".join(texts), MAX_TEXT)
 
 
-def run_ender(error: BaseException) -> EndsRun | None:
-    """Return the error that ends the run, also where a task group of the tool wrapped it."""
-    if isinstance(error, EndsRun):
-        return error
-    if isinstance(error, BaseExceptionGroup):
-        for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
-            found = run_ender(inner)
-            if found is not None:
-                return found
+def leaves_of(error: BaseException) -> list[BaseException]:
+    """List the exceptions in a group, in order; walked without recursion, since groups may nest deep.
+
+    What ends the run is a leaf, also where it is a group itself (`BuildError`).
+    """
+    found: list[BaseException] = []
+    waiting = [error]
+    while waiting:
+        newest = waiting.pop()
+        if isinstance(newest, BaseExceptionGroup) and not isinstance(newest, EndsRun):
+            waiting.extend(reversed(cast("BaseExceptionGroup[BaseException]", newest).exceptions))
+        else:
+            found.append(newest)
+    return found
+
+
+def decisive(error: BaseException) -> BaseException | None:
+    """Return the exception that no observation may hide, also where a task group of the tool wrapped it.
+
+    That is what ends the run, and what ends the process (`KeyboardInterrupt`, `SystemExit`).
+    """
+    for leaf in leaves_of(error):
+        if isinstance(leaf, EndsRun | KeyboardInterrupt | SystemExit):
+            return leaf
     return None
 
 
-def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
-    for inner in group.exceptions:
-        if isinstance(inner, ExceptionGroup):
-            yield from _leaves(cast("ExceptionGroup[Exception]", inner))
-        else:
-            yield inner
+def _worded(error: BaseException, tables: tuple[Disclosure, ...], redact: Callable[[str], str]) -> str:
+    try:
+        disclosed = _disclosed(error, tables)
+        return redact(said_by(error)) if disclosed is None else disclosed
+    except Exception:  # noqa: BLE001 - a table or a masker that fails must not disclose what it was to hide
+        return type(error).__name__
 
 
-def _disclosed(error: Exception, tables: tuple[Disclosure, ...]) -> str | None:
+def _disclosed(error: BaseException, tables: tuple[Disclosure, ...]) -> str | None:
     for table in tables:
         for cls in type(error).__mro__:
             said: Any = table.get(cls)
             if said is not None:
                 return said if isinstance(said, str) else str(said(error))
     return None
-
-
-def _message(error: Exception) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - an exception that cannot print itself must not take the run down
-        return "(its message cannot be shown)"

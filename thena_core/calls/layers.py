@@ -7,21 +7,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from inspect import isawaitable
 from typing import Any
 
 from pydantic import ValidationError
 
-from thena_core._render import listed, qualified_name
+from thena_core._render import listed, qualified_name, said_by
 from thena_core.call import Handler, Invocation, ToolCall, ToolMiddleware, ToolResult
-from thena_core.calls.failure import run_ender
+from thena_core.calls.failure import decisive
 from thena_core.definition import ToolDefinition
 from thena_core.errors import BudgetExceededError, EndsRun, HookError, RunAborted
-from thena_core.hooks.around import call_around
+from thena_core.hooks.around import Middleware, call_around
 from thena_core.hooks.chain import Hook
 from thena_core.output import Outcome, ToolOutput
-from thena_core.run import Place, current
+from thena_core.run import Place, being_cancelled, current
 from thena_core.schema.model import ArgumentsSchema
 from thena_core.schema.parse import InvalidArgumentsError, recover
+
+Word = Callable[[BaseException], str]
+"""Says to the model what an exception was."""
 
 
 def record(inner: Handler) -> Handler:
@@ -71,13 +75,13 @@ def after_hooks(inner: Handler, hooks: Sequence[Hook]) -> Handler:
         for hook in hooks:
             try:
                 answer = hook.function(result, context)
-                if hook.is_async:
+                if hook.is_async or isawaitable(answer):
                     answer = await answer
             except EndsRun as error:
                 inv.run.end(error)
                 raise
-            except Exception as error:
-                raise inv.run.end(_hook_failed("after_tool", hook, inv, error)) from error
+            except (Exception, asyncio.CancelledError) as error:
+                raise _hook_failed("after_tool", hook, inv, error) from error
             if answer is None:
                 continue
             output = _replaced(inv, hook, output, answer)
@@ -100,10 +104,9 @@ def unknown_tool(names: Sequence[str]) -> Handler:
     return unknown
 
 
-def validate(inner: Handler, definition: ToolDefinition, schema: ArgumentsSchema) -> Handler:
+def validate(inner: Handler, definition: ToolDefinition, schema: ArgumentsSchema, word: Word) -> Handler:
     """Parse and validate what the model sent, in one step; only what that refuses is looked at more closely."""
     validate_json, validate_python = schema.validate_json, schema.validate_python
-    quiet = bool(definition.strict)  # in strict mode a null for a default is the contract, not a repair
 
     async def validated(inv: Invocation) -> ToolOutput:
         inv.definition = definition
@@ -111,14 +114,10 @@ def validate(inner: Handler, definition: ToolDefinition, schema: ArgumentsSchema
         raw = inv.raw
         try:
             inv.args = validate_json(raw) if type(raw) is str else validate_python(raw)
-        except ValidationError as error:
-            try:
-                inv.args, repaired = recover(schema, raw, error)
-            except InvalidArgumentsError as refused:
-                inv.outcome = "invalid"
-                return ToolOutput(str(refused), is_error=True)
-            if repaired and not quiet:
-                inv.note(repaired=True)
+        except Exception as error:  # noqa: BLE001 - an author's validator may raise anything
+            refused = _refused(inv, schema, error, word)
+            if refused is not None:
+                return refused
         return await inner(inv)
 
     return validated
@@ -133,21 +132,21 @@ def before_hooks(inner: Handler, hooks: Sequence[Hook]) -> Handler:
         for hook in hooks:
             try:
                 answer = hook.function(call, context)
-                if hook.is_async:
+                if hook.is_async or isawaitable(answer):
                     answer = await answer
             except HookError as error:  # call.replace() with arguments that do not fit
-                raise inv.run.end(_hook_failed("before_tool", hook, inv, error)) from None
+                raise _hook_failed("before_tool", hook, inv, error) from None
             except EndsRun as error:
                 inv.run.end(error)
                 raise
-            except Exception as error:
-                raise inv.run.end(_hook_failed("before_tool", hook, inv, error)) from error
+            except (Exception, asyncio.CancelledError) as error:
+                raise _hook_failed("before_tool", hook, inv, error) from error
             if answer is None or answer is call:
                 continue
             if isinstance(answer, ToolOutput):
                 inv.view, inv.args = call, call.args
                 return _answered(inv, answer, hook.owner)
-            if not isinstance(answer, ToolCall) or answer.id != inv.id:
+            if not isinstance(answer, ToolCall) or not answer.is_view_of(inv):
                 problem = "it must return None, call.replace(…) of the call that it got, or a ToolOutput"
                 raise inv.run.end(HookError("before_tool", hook.owner, problem, inv.name))
             _note_change(inv, hook.owner, "arguments", call.arguments, answer.arguments)
@@ -160,19 +159,14 @@ def before_hooks(inner: Handler, hooks: Sequence[Hook]) -> Handler:
 
 def middleware(inner: Handler, function: ToolMiddleware) -> Handler:
     """Let a middleware decide whether the call goes on; it passes on the call that it got, once."""
-    name = qualified_name(function)
+    described = Middleware(function, qualified_name(function), ToolOutput)
 
     async def around(inv: Invocation) -> ToolOutput:
-        run = inv.run
         call = inv.view
         if call is None:
             call = inv.view = ToolCall(inv, inv.args)
-        output, went_on = await call_around(
-            function, call, lambda: inner(inv), run=run, name=name, step=inv.name, kind=ToolOutput
-        )
-        if run.ended is not None:  # what must end the run was caught on its way out
-            raise run.ended
-        return output if went_on else _answered(inv, output, name)
+        output, went_on = await call_around(described, call, lambda: inner(inv), inv.run, inv.name)
+        return output if went_on else _answered(inv, output, described.name)
 
     return around
 
@@ -181,10 +175,13 @@ def budget(inner: Handler) -> Handler:
     """Count the call before it runs, or refuse it."""
 
     async def counted(inv: Invocation) -> ToolOutput:
+        run = inv.run
+        if run.ended is not None:  # a tool that caught the end of its run calls on
+            raise run.ended
         try:
-            limit = inv.run.tracker.take_tool(inv.name)
+            limit = run.tracker.take_tool(inv.name)
         except BudgetExceededError as error:
-            inv.run.end(error)
+            run.end(error)
             raise
         if limit is None:
             return await inner(inv)
@@ -194,27 +191,54 @@ def budget(inner: Handler) -> Handler:
     return counted
 
 
-def error_policy(inner: Handler, word: Callable[[Exception], str]) -> Handler:
+def error_policy(inner: Handler, word: Word) -> Handler:
     """Turn a tool's exception into an observation; what ends the run passes, and is noted."""
+    limited = time_limit(inner)
 
     async def forgiving(inv: Invocation) -> ToolOutput:
         try:
-            return await inner(inv)
-        except Exception as error:  # noqa: BLE001 - this is the one place where any failure of a tool ends
-            ender = run_ender(error)
-            text = word(error) if ender is None else ""
+            output = await (inner(inv) if inv.time_limit is None else limited(inv))
+        except EndsRun as error:
+            inv.run.end(error)
+            raise
+        except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - any failure of a tool ends here
+            passing = decisive(error)
+            text = "" if passing is not None else word(error)
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
+            if being_cancelled():
                 raise
             inv.outcome = "cancelled"
             return ToolOutput(f"{inv.name} cancelled itself", is_error=True)
-        if ender is not None:  # raised out here, so that no group or failure becomes its context
-            raise inv.run.end(ender)
+        else:
+            if inv.run.ended is not None:  # the tool caught what must end the run
+                raise inv.run.ended
+            return output
+        if inv.run.ended is not None:
+            raise inv.run.ended
+        if passing is not None:  # raised out here, so that the group does not become its context
+            raise inv.run.end(passing) if isinstance(passing, EndsRun) else passing
         inv.outcome = "error"
         return ToolOutput(text, is_error=True)
 
     return forgiving
+
+
+def time_limit(inner: Handler, seconds: float | None = None) -> Handler:
+    """Stop a tool that takes longer than it may: its own limit, or that of the batch that it is called in."""
+
+    async def limited(inv: Invocation) -> ToolOutput:
+        allowed = inv.time_limit if seconds is None else seconds
+        limit = asyncio.timeout(allowed)
+        try:
+            async with limit:
+                return await inner(inv)
+        except TimeoutError:
+            if not limit.expired():
+                raise  # the tool's own
+        inv.outcome = "timeout"
+        return ToolOutput(f"{inv.name} timed out after {allowed:g} s", is_error=True)
+
+    return limited
 
 
 def settle(inv: Invocation, output: ToolOutput) -> None:
@@ -224,6 +248,27 @@ def settle(inv: Invocation, output: ToolOutput) -> None:
             inv.outcome = "error"
     elif inv.outcome != "ok":
         inv.outcome = "ok"
+
+
+def _refused(inv: Invocation, schema: ArgumentsSchema, error: Exception, word: Word) -> ToolOutput | None:
+    """Look closer at what validation refused; return `None` where it could be read after all."""
+    try:
+        if not isinstance(error, ValidationError):
+            raise error
+        inv.args, repaired = recover(schema, inv.raw, error)
+    except InvalidArgumentsError as refused:
+        inv.outcome = "invalid"
+        return ToolOutput(str(refused), is_error=True)
+    except EndsRun as ender:
+        inv.run.end(ender)
+        raise
+    except Exception as failure:  # noqa: BLE001 - an author's validator may raise anything
+        inv.outcome = "error"
+        return ToolOutput(word(failure), is_error=True)
+    strict = inv.definition is not None and inv.definition.strict
+    if repaired and not strict:  # in strict mode a null for a default is the contract, not a repair
+        inv.note(repaired=True)
+    return None
 
 
 def _outcome_of(error: BaseException) -> Outcome:
@@ -258,6 +303,9 @@ def _note_change(inv: Invocation, by: str, what: str, before: Any, after: Any) -
         changes.append({"by": by, "what": what, "before": before, "after": after})
 
 
-def _hook_failed(name: str, hook: Hook, inv: Invocation, error: Exception) -> HookError:
-    problem = error.problem if isinstance(error, HookError) else f"{type(error).__name__}: {error}"
-    return HookError(name, hook.owner, problem, inv.name)
+def _hook_failed(name: str, hook: Hook, inv: Invocation, error: BaseException) -> BaseException:
+    """Word a hook's failure, which ends the run; a cancellation that somebody asked for stays one."""
+    if isinstance(error, asyncio.CancelledError) and being_cancelled():
+        return error
+    problem = error.problem if isinstance(error, HookError) else said_by(error)
+    return inv.run.end(HookError(name, hook.owner, problem, inv.name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
@@ -62,15 +61,15 @@ def make_plan(
         where=source.where,
         owner=source.cls or (type(instance) if source.instance is not None else None),
         local_names=source.local_names,
-        skip_self=source.cls is not None or source.instance is not None,
     )
-    found: list[Exception] = list(signature.problems)
+    found: list[Exception] = [*signature.problems, *_unresolved(source, signature)]
     fillers: dict[str, Filler] = {}
     schema: ArgumentsSchema | None = None
-    try:
-        schema = _schema(source, signature)
-    except ThenaError as problem:
-        found.append(problem)
+    if not found:
+        try:
+            schema = _schema(source, signature)
+        except ThenaError as problem:
+            found.append(problem)
     for parameter in signature.parameters:
         try:
             if parameter.role != "input":
@@ -89,16 +88,21 @@ def make_plan(
     return Plan(definition, schema, _handler(function, call, definition, threads), filled)
 
 
+def _unresolved(source: ToolSource, signature: Signature) -> list[SignatureError]:
+    """List the inputs whose types exist only for type checkers; with a schema of their own they are not needed."""
+    if source.definition.schema is not None:
+        return []
+    inputs = [parameter for parameter in signature.parameters if parameter.role == "input"]
+    found = [needs_runtime_type(source.where, parameter.name, parameter.annotation) for parameter in inputs]
+    return [problem for problem in found if problem is not None]
+
+
 def _schema(source: ToolSource, signature: Signature) -> ArgumentsSchema:
     definition = source.definition
     strict = bool(definition.strict)
     if definition.schema is not None:
         return schema_from_type(definition.schema, tool=definition.name, strict=strict)
     inputs = [parameter for parameter in signature.parameters if parameter.role == "input"]
-    for parameter in inputs:
-        problem = needs_runtime_type(source.where, parameter.name, parameter.annotation)
-        if problem is not None:
-            raise problem
     if not inputs and signature.open_ended and not signature.parameters:
         raise SignatureError(
             source.where,
@@ -165,6 +169,8 @@ def _caller(
     """Compose the call of `execute`: the two common shapes directly, the rest by a list of fillers."""
     parameters = signature.parameters
     only_input = all(parameter.role == "input" for parameter in parameters)
+    if not parameters and signature.open_ended and schema.whole:  # a decorator hides the one parameter
+        return lambda inv: function(inv.args)
     if only_input and not schema.whole and not any(parameter.positional_only for parameter in parameters):
         return lambda inv: function(**inv.args)
     if only_input and schema.whole and len(parameters) == 1 and not parameters[0].keyword_only:
@@ -206,22 +212,7 @@ def _handler(
         handler = in_thread
     else:
         handler = inline
-    return handler if definition.timeout is None else _limited(handler, definition.name, definition.timeout)
-
-
-def _limited(inner: Handler, name: str, seconds: float) -> Handler:
-    async def limited(inv: Invocation) -> ToolOutput:
-        limit = asyncio.timeout(seconds)
-        try:
-            async with limit:
-                return await inner(inv)
-        except TimeoutError:
-            if not limit.expired():
-                raise  # the tool's own
-        inv.outcome = "timeout"
-        return ToolOutput(f"{name} timed out after {seconds:g} s", is_error=True)
-
-    return limited
+    return handler
 
 
 def _role_text(parameter: Parameter) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -256,13 +257,16 @@ class ToolsetBuilder:
         tables = tuple(table for table in (definition.disclose, self.disclose) if table)
         redact = self.redact
         around = [*self.plugin_middleware(definition), *((qualified_name(fn), fn) for fn in self.middleware)]
-        handler = layers.error_policy(plan.handler, lambda error: failure_text(error, tables, redact))
-        handler = layers.budget(handler)
+        word = functools.partial(failure_text, tables=tables, redact=redact)
+        handler = plan.handler
+        if definition.timeout is not None:
+            handler = layers.time_limit(handler, definition.timeout)
+        handler = layers.budget(layers.error_policy(handler, word))
         for _, function in reversed(around):
             handler = layers.middleware(handler, function)
         if before:
             handler = layers.before_hooks(handler, before)
-        handler = layers.validate(handler, definition, plan.schema)
+        handler = layers.validate(handler, definition, plan.schema, word)
         if after:
             handler = layers.after_hooks(handler, after[::-1])
         names = ["record"]

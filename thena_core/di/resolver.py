@@ -15,7 +15,7 @@ from thena_core.errors import (
     MissingDependencyError,
     ScopeError,
 )
-from thena_core.schema.signature import MISSING, Parameter, needs_runtime_type, read_signature
+from thena_core.schema.signature import MISSING, Parameter, bound, needs_runtime_type, read_signature
 
 
 class Resolver:
@@ -34,12 +34,11 @@ class Resolver:
         """
         if cls in self._instances:
             return self._instances[cls]
-        constructor = getattr(cls, "__init__")  # noqa: B009 - as a plain attribute, type checkers call it unsound
         arguments: list[Any] = []
         named: dict[str, Any] = {}
-        if constructor is not object.__init__:
+        if inspect.getattr_static(cls, "__init__") is not object.__init__:
             where = f"{cls.__name__}.__init__"
-            signature = read_signature(constructor, where=where, owner=cls, skip_self=True)
+            signature = read_signature(bound(cls, "__init__"), where=where, owner=cls)
             for problem in signature.problems:
                 raise DependencyError(str(problem))
             for parameter in signature.parameters:

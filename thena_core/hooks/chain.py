@@ -50,13 +50,10 @@ def make_hook(function: Callable[..., Any], name: str, names: Sequence[str], own
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError) as error:
         raise SignatureError(f"{owner}.{name}", "…", f"the signature cannot be read: {error}") from error
-    wanted: list[str] = []
     for parameter in parameters:
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or parameter.name in names:
             continue
-        if parameter.name in names:
-            wanted.append(parameter.name)
-        elif parameter.default is parameter.empty:
+        if parameter.default is parameter.empty:
             raise SignatureError(
                 f"{owner}.{name}",
                 parameter.name,
@@ -68,7 +65,7 @@ def make_hook(function: Callable[..., Any], name: str, names: Sequence[str], own
             f"{owner}.{name}", "…", "a generator cannot be a hook here; write a middleware to stand around a call."
         )
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "func", None))
-    return Hook(owner, _by_position(function, wanted, names), is_async)
+    return Hook(owner, _by_position(function, parameters, names), is_async)
 
 
 def agent_hooks(instance: Any, problems: list[Exception]) -> dict[str, Hook]:
@@ -95,15 +92,19 @@ def agent_hooks(instance: Any, problems: list[Exception]) -> dict[str, Hook]:
 
 
 def _by_position(
-    function: Callable[..., Any], wanted: Sequence[str], names: Sequence[str]
+    function: Callable[..., Any], parameters: Sequence[inspect.Parameter], names: Sequence[str]
 ) -> Callable[[Any, Any], Any]:
-    """Adapt a function that takes some of the two values, in any order, without looking at names per call."""
-    if list(wanted) == list(names):
+    """Adapt a function that takes some of the two values, in any order, so that it can be called with both."""
+    first, second = names
+    positional = [parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY]
+    if positional[:2] == [first, second] or any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         return function
-    if not wanted:
-        return lambda _first, _second: function()
-    if list(wanted) == [names[0]]:
-        return lambda first, _second: function(first)
-    if list(wanted) == [names[1]]:
-        return lambda _first, second: function(second)
-    return lambda first, second: function(second, first)
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    wanted = {parameter.name for parameter in parameters}
+    if takes_all or {first, second} <= wanted:
+        return lambda one, two: function(**{first: one, second: two})
+    if first in wanted:
+        return lambda one, _two: function(**{first: one})
+    if second in wanted:
+        return lambda _one, two: function(**{second: two})
+    return lambda _one, _two: function()

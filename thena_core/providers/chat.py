@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thena_core._render import qualified_name
-from thena_core.hooks.around import call_around
+from thena_core._render import qualified_name, said_by
+from thena_core.errors import ThenaError
+from thena_core.hooks.around import Middleware, call_around
 from thena_core.messages import ChatTurn
 from thena_core.providers.base import ChatCall, ChatHandler, ChatMiddleware, ChatStep
 
@@ -30,14 +31,12 @@ async def ask(step: ChatStep) -> ChatTurn:
 
 def middleware(inner: ChatHandler, function: ChatMiddleware) -> ChatHandler:
     """Let a middleware decide whether the model is asked; it passes on the call that it got, once."""
-    name = qualified_name(function)
+    described = Middleware(function, qualified_name(function), ChatTurn)
 
     async def around(step: ChatStep) -> ChatTurn:
-        turn, went_on = await call_around(
-            function, ChatCall(step), lambda: inner(step), run=step.run, name=name, step="chat", kind=ChatTurn
-        )
+        turn, went_on = await call_around(described, ChatCall(step), lambda: inner(step), step.run, "chat")
         if not went_on and step.node is not None:
-            step.node.meta["answered_by"] = name
+            step.node.meta["answered_by"] = described.name
         return turn
 
     return around
@@ -56,7 +55,7 @@ def record(inner: ChatHandler) -> ChatHandler:
         try:
             turn = await inner(step)
         except BaseException as error:
-            text = str(error) if isinstance(error, Exception) else type(error).__name__
+            text = str(error) if isinstance(error, ThenaError) else said_by(error)
             recorder.close(node, "error", error=text)
             raise
         if turn.meta is not None:

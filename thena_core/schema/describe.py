@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from thena_core._render import did_you_mean, listed, shortened
@@ -65,28 +65,28 @@ def _one(problem: Any, fields: Mapping[str, bool]) -> str:
     path = ".".join(str(part) for part in location)
     kind = problem["type"]
     if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
-        return f"{path}: unknown argument{_accepted(location, fields)}"
+        return f"{path}: unknown argument{accepted(str(location[0]), fields) if len(location) == 1 else ''}"
     if kind == "missing":
         return f"{path}: missing"
     if kind in _EXPECTED:
-        said = f"expected {_EXPECTED[kind]}, received {_received(problem['input'])}"
+        said = f"expected {_EXPECTED[kind]}, received {received(problem['input'])}"
     elif not path:
         return shortened(problem["msg"], MAX_TEXT)
     else:
         message = problem["msg"]
-        said = f"{message[0].lower()}{message[1:]}, received {_received(problem['input'])}"
+        said = f"{message[0].lower()}{message[1:]}, received {received(problem['input'])}"
     return f"{path}: {said}" if path else said
 
 
-def _accepted(location: Sequence[Any], fields: Mapping[str, bool]) -> str:
-    if len(location) > 1:
-        return ""
+def accepted(name: str, fields: Collection[str]) -> str:
+    """List the names that are accepted where an unknown one came."""
     if not fields:
         return " (the tool takes none)"
-    return f" (accepted: {listed(fields)}){did_you_mean(str(location[0]), fields)}"
+    return f" (accepted: {listed(fields)}){did_you_mean(name, fields)}"
 
 
-def _received(value: Any) -> str:
+def received(value: Any) -> str:
+    """Name what came: its JSON type, and a short form of a plain value."""
     kind = json_type(value)
     if value is None or isinstance(value, bool):
         return kind if value is None else str(value).lower()

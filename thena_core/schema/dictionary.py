@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from thena_core._render import shortened
 from thena_core.errors import ToolDefinitionError
+from thena_core.schema.describe import accepted, received
 
 _OPEN_ENDED = {
     "additionalProperties",
@@ -72,21 +73,37 @@ def dictionary_type(schema: Mapping[str, Any], tool: str) -> tuple[Any, dict[str
 
 
 def _facts(problems: list[Any]) -> dict[str, Any]:
-    lines = [_line(problem) for problem in problems[:MAX_PROBLEMS]]
-    if len(problems) > MAX_PROBLEMS:
-        lines.append(f"and {len(problems) - MAX_PROBLEMS} more")
-    wanted = [
-        list(problem.absolute_path)
-        for problem in problems
-        if problem.validator == "type" and isinstance(problem.instance, str)
-    ]
-    return {"text": "; ".join(lines), "paths": wanted}
+    lines = list(dict.fromkeys(line for problem in problems for line in _lines(problem)))
+    if len(lines) > MAX_PROBLEMS:
+        lines[MAX_PROBLEMS:] = [f"and {len(lines) - MAX_PROBLEMS} more"]
+    # `type` within a union is reported by the union: what may be decoded or left out is looked for in both
+    leaves = [leaf for problem in problems for leaf in (problem, *(problem.context or ()))]
+    return {
+        "text": "; ".join(lines),
+        "texts": [list(leaf.absolute_path) for leaf in leaves if isinstance(leaf.instance, str)],
+        "nulls": [list(leaf.absolute_path) for leaf in leaves if leaf.instance is None and leaf.absolute_path],
+    }
 
 
-def _line(problem: Any) -> str:
-    path = ".".join(str(part) for part in problem.absolute_path)
-    message = shortened(problem.message, 300)
-    return f"{path}: {message}" if path else message
+def _lines(problem: Any) -> Iterator[str]:
+    """Word one problem as pydantic's are worded: `path: expected integer, received string "x"`."""
+    path = [str(part) for part in problem.absolute_path]
+    instance, wanted = problem.instance, problem.validator_value
+    if problem.validator == "required":
+        for name in wanted:
+            if name not in instance:
+                yield f"{'.'.join([*path, name])}: missing"
+    elif problem.validator == "additionalProperties" and wanted is False:
+        known = problem.schema.get("properties", {})
+        for name in instance:
+            if name not in known:
+                yield f"{'.'.join([*path, name])}: unknown argument{accepted(name, known) if not path else ''}"
+    elif problem.validator == "type":
+        expected = wanted if isinstance(wanted, str) else " or ".join(wanted)
+        yield f"{'.'.join(path)}: expected {expected}, received {received(instance)}"
+    else:
+        message = shortened(problem.message, 300)
+        yield f"{'.'.join(path)}: {message}" if path else message
 
 
 def _references(node: Any) -> Iterator[str]:

@@ -36,6 +36,7 @@ class ArgumentsSchema:
         fields: Each top-level field's name on the wire and whether it may be left out.
         whole: Whether the validated object is the author's own (a model, dataclass, dict), or a dict of parameters.
         wire_names: Python name to name on the wire, where any differ.
+        strict: Whether the model must send every field, `null` for a default.
     """
 
     validate_json: Callable[[str | bytes], Any]
@@ -44,6 +45,7 @@ class ArgumentsSchema:
     fields: Mapping[str, bool]
     whole: bool
     wire_names: Mapping[str, str]
+    strict: bool
 
     def mapping(self, args: Any) -> Mapping[str, Any]:
         """Show validated arguments under their names on the wire."""
@@ -75,11 +77,10 @@ def schema_from_type(schema: Any, *, tool: str, strict: bool = False) -> Argumen
     if isinstance(schema, Mapping):
         given = cast("Mapping[str, Any]", schema)
         tp, json_schema = dictionary_type(given, tool)
-        properties = cast("Mapping[str, Any]", json_schema.get("properties", {}))
-        required = cast("Sequence[str]", json_schema.get("required", ()))
-        fields = {name: name not in required for name in properties}
         validator = TypeAdapter[Any](tp).validator
-        return _assemble(validator, _finished(json_schema, tool, strict=strict), fields, whole=True, wire_names={})
+        finished = _finished(json_schema, tool, strict=strict)
+        fields = _fields_of(json_schema)
+        return _assemble(validator, finished, fields, whole=True, wire_names={}, strict=strict)
     if not is_object_type(schema):
         raise ToolDefinitionError(
             f'[thena] The schema of the tool "{tool}" is {schema!r}: give a pydantic model, a dataclass, a TypedDict, '
@@ -87,9 +88,9 @@ def schema_from_type(schema: Any, *, tool: str, strict: bool = False) -> Argumen
         )
     core = _closed(_adapter(schema, tool).core_schema)
     json_schema = _json_schema(core, tool)
-    optional, wire_names = _fields_of(schema)
     finished = _finished(json_schema, tool, strict=strict)
-    return _assemble(_validator(core), finished, optional, whole=True, wire_names=wire_names)
+    fields, wire_names = _fields_of(json_schema), _wire_names(schema)
+    return _assemble(_validator(core), finished, fields, whole=True, wire_names=wire_names, strict=strict)
 
 
 def schema_from_parameters(
@@ -116,7 +117,7 @@ def schema_from_parameters(
     carrier.__pydantic_config__ = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
     core = _closed(_adapter(carrier, tool).core_schema)
     json_schema = _finished(_json_schema(core, tool), tool, strict=strict)
-    return _assemble(_validator(core), json_schema, optional, whole=False, wire_names=wire_names)
+    return _assemble(_validator(core), json_schema, optional, whole=False, wire_names=wire_names, strict=strict)
 
 
 def is_object_type(tp: Any) -> bool:
@@ -185,23 +186,28 @@ def _adapter(tp: Any, tool: str) -> TypeAdapter[Any]:
         raise ToolDefinitionError(f'[thena] No schema can be made for the tool "{tool}": {error}') from error
 
 
-def _fields_of(tp: Any) -> tuple[dict[str, bool], dict[str, str]]:
-    """List a type's fields under their names on the wire, whether each may be left out, and the names that differ."""
+def _fields_of(json_schema: Mapping[str, Any]) -> dict[str, bool]:
+    """List the top-level fields under their names on the wire, and whether each may be left out."""
+    top = json_schema
+    if "$ref" in top:  # a model that contains itself
+        definitions = cast("Mapping[str, Any]", top.get("$defs", {}))
+        top = cast("Mapping[str, Any]", definitions.get(top["$ref"].rsplit("/", 1)[-1], {}))
+    required = cast("Sequence[str]", top.get("required", ()))
+    return {name: name not in required for name in cast("Mapping[str, Any]", top.get("properties", {}))}
+
+
+def _wire_names(tp: Any) -> dict[str, str]:
+    """Map each field whose name on the wire differs: Python name to wire name."""
     cls: Any = typing_extensions.get_origin(tp) or tp
-    if issubclass(cls, BaseModel):
-        infos = {name: (info.alias or name, not info.is_required()) for name, info in cls.model_fields.items()}
-    elif dataclasses.is_dataclass(cls):
-        infos = {
-            field.name: (
-                field.name,
-                field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING,
-            )
-            for field in dataclasses.fields(cls)
-        }
-    else:
-        infos = {name: (name, name not in cls.__required_keys__) for name in cls.__annotations__}
-    optional = dict(infos.values())
-    return optional, {name: wire for name, (wire, _) in infos.items() if wire != name}
+    if not issubclass(cls, BaseModel):
+        return {}
+    aliases = {name: _wire_alias(info) for name, info in cls.model_fields.items()}
+    return {name: alias for name, alias in aliases.items() if alias is not None and alias != name}
+
+
+def _wire_alias(info: FieldInfo) -> str | None:
+    alias = info.validation_alias if isinstance(info.validation_alias, str) else info.alias
+    return alias
 
 
 def _assemble(
@@ -211,6 +217,7 @@ def _assemble(
     *,
     whole: bool,
     wire_names: Mapping[str, str],
+    strict: bool,
 ) -> ArgumentsSchema:
     if wire_names:
 
@@ -218,7 +225,7 @@ def _assemble(
             return validator.validate_python(value, by_alias=True, by_name=True)
     else:
         validate_python = validator.validate_python
-    return ArgumentsSchema(validator.validate_json, validate_python, json_schema, fields, whole, wire_names)
+    return ArgumentsSchema(validator.validate_json, validate_python, json_schema, fields, whole, wire_names, strict)
 
 
 def _closed(schema: Any) -> Any:

@@ -30,8 +30,8 @@ _DECODABLE = {
     "model_attributes_type",
     "dataclass_type",
 }
-_FENCE = re.compile(r"^\s*```[a-zA-Z0-9]*\s*\n?(.*?)\n?\s*```\s*$", re.DOTALL)
-_OUTSIDE_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|,\s*(?=[}\]])|\b(?:True|False|None)\b', re.DOTALL)
+_OUTSIDE_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|$)|,\s*+(?=[}\]])|\b(?:True|False|None)\b', re.DOTALL)
+"""A string is taken whole, to the end of the text where it is not closed: no place is read twice."""
 _LITERALS = {"True": "true", "False": "false", "None": "null"}
 
 
@@ -61,19 +61,19 @@ def recover(schema: ArgumentsSchema, raw: Any, error: ValidationError) -> tuple[
     if raw is None or (isinstance(raw, str) and raw.strip() in {"", "null"}):
         # services send nothing, "" or null for a call without arguments
         return _validated(schema, {}), False
-    value, repaired = _object(raw, problems)
+    value, repaired = _object(schema, raw, problems)
     try:
-        return schema.validate_json(json.dumps(value)), repaired
+        return schema.validate_json(_text(value)), repaired
     except ValidationError as second:
         return _repaired(schema, value, second.errors(include_url=False)), True
 
 
-def _object(raw: Any, problems: Problems) -> tuple[dict[str, Any], bool]:
+def _object(schema: ArgumentsSchema, raw: Any, problems: Problems) -> tuple[dict[str, Any], bool]:
     """Find the object in what the model sent, and say whether finding it was a repair."""
     if isinstance(raw, str | bytes):
         value = _loaded(raw)
     elif isinstance(raw, Mapping):
-        value = json.loads(json.dumps(dict(cast("Mapping[str, Any]", raw)), default=str))
+        value = _as_json(schema, dict(cast("Mapping[str, Any]", raw)), problems)
     else:
         value = raw
     repaired = problems[0]["type"] == "json_invalid"
@@ -83,6 +83,14 @@ def _object(raw: Any, problems: Problems) -> tuple[dict[str, Any], bool]:
     if not isinstance(value, dict):
         raise InvalidArgumentsError(f"invalid arguments — expected object, received {json_type(value)}")
     return cast("dict[str, Any]", value), repaired
+
+
+def _as_json(schema: ArgumentsSchema, value: Any, problems: Problems) -> Any:
+    """Read a mapping as the JSON that it stands for; one that holds other things is refused for what was wrong."""
+    try:
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError, RecursionError):
+        raise _refused(schema, problems) from None
 
 
 def _repaired(schema: ArgumentsSchema, arguments: dict[str, Any], problems: Problems) -> Any:
@@ -95,9 +103,16 @@ def _repaired(schema: ArgumentsSchema, arguments: dict[str, Any], problems: Prob
 
 def _validated(schema: ArgumentsSchema, value: Any) -> Any:
     try:
-        return schema.validate_json(json.dumps(value))
+        return schema.validate_json(_text(value))
     except ValidationError as error:
         raise _refused(schema, error.errors(include_url=False)) from None
+
+
+def _text(value: Any) -> str:
+    try:
+        return json.dumps(value)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgumentsError(f"invalid arguments — they cannot be written as JSON: {error}") from None
 
 
 def _refused(schema: ArgumentsSchema, problems: Problems) -> InvalidArgumentsError:
@@ -119,13 +134,22 @@ def _loaded(raw: str | bytes) -> Any:
     except (ValueError, RecursionError) as error:
         problem = error
     if len(text) <= MAX_REPAIRED:
-        fenced = _FENCE.match(text)
-        text = fenced.group(1) if fenced else text
+        text = _unfenced(text)
         for attempt in (_loads, _loads_amended, _literal):
             value = attempt(text)
             if isinstance(value, dict):
                 return cast("dict[str, Any]", value)
     raise InvalidArgumentsError(f"malformed arguments — not valid JSON: {problem}") from None
+
+
+def _unfenced(text: str) -> str:
+    """Take a text out of a Markdown fence: three backticks, perhaps a language, and three at the end."""
+    stripped = text.strip()
+    if len(stripped) < 6 or not (stripped.startswith("```") and stripped.endswith("```")):  # noqa: PLR2004 - 3 and 3
+        return text
+    inner = stripped[3:-3]
+    language = inner.partition("\n")[0].strip()
+    return inner.partition("\n")[2] if language.isalnum() else inner
 
 
 def _loads(text: str) -> Any:
@@ -182,7 +206,7 @@ def _paths(problems: Problems) -> list[Sequence[Any]]:
     found: list[Sequence[Any]] = []
     for problem in problems:
         if problem["type"] == "json_schema":
-            found.extend(problem.get("ctx", {}).get("paths", ()))
+            found.extend(problem["ctx"]["texts"])
         elif problem["type"] in _DECODABLE:
             found.append(problem["loc"])
     return found
@@ -205,11 +229,24 @@ def _holds(value: Any, part: Any) -> bool:
 
 
 def _without_nulls(schema: ArgumentsSchema, arguments: dict[str, Any], problems: Problems) -> bool:
-    """Drop, in place, a `null` sent for a field that has a default: it means the default."""
+    """Drop, in place, each `null` sent for a field that has a default: it means the default.
+
+    Only in strict mode is every field that may be left out known to be nullable, at any depth.
+    """
     changed = False
-    for problem in problems:
-        name = problem["loc"][0] if problem["loc"] else None
-        if isinstance(name, str) and schema.fields.get(name) and arguments.get(name, "") is None:
-            del arguments[name]
+    for path in _null_paths(schema, problems):
+        holder, key = _locate(arguments, path)
+        if isinstance(holder, dict) and holder[key] is None:
+            del holder[key]
             changed = True
     return changed
+
+
+def _null_paths(schema: ArgumentsSchema, problems: Problems) -> list[Sequence[Any]]:
+    found: list[Sequence[Any]] = []
+    for problem in problems:
+        if problem["type"] == "json_schema":
+            found.extend(path for path in problem["ctx"]["nulls"] if schema.strict or schema.fields.get(path[0]))
+        elif problem["input"] is None and problem["loc"] and (schema.strict or schema.fields.get(problem["loc"][0])):
+            found.append(problem["loc"])
+    return found

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import inspect
 import sys
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, Literal, Optional, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, ForwardRef, Generic, Literal, Optional, TypeVar, Union, cast, get_args, get_origin
 
 from thena_core._render import type_name
 from thena_core.context import Context
@@ -80,16 +81,14 @@ def read_signature(
     where: str,
     owner: type | None = None,
     local_names: Mapping[str, Any] | None = None,
-    skip_self: bool = False,
 ) -> Signature:
     """Read the parameters of a callable.
 
     Args:
         function: What is going to be called; decorators that use `functools.wraps` are looked through.
         where: How messages name it, e.g. `ReadFileTool.execute`.
-        owner: The class that it belongs to, for type variables that a base class leaves open.
+        owner: The class that it is a method of; `bound` gives the method.
         local_names: The names of the function in which it was defined.
-        skip_self: Whether the first parameter is `self`.
 
     Returns:
         The parameters with their roles; whatever is wrong with them is in `problems`, all of it.
@@ -99,10 +98,12 @@ def read_signature(
     try:
         found = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError) as error:
-        return Signature(where, (), True, (SignatureError(where, "…", f"the signature cannot be read: {error}"),))
+        hint = " A method's first parameter is `self`." if owner is not None else ""
+        problem = SignatureError(where, "self" if owner is not None else "…", f"it cannot be read: {error}.{hint}")
+        return Signature(where, (), True, (problem,))
     scope = _Scope(function, owner, local_names or {})
     open_ended = False
-    for parameter in found[1:] if skip_self else found:
+    for parameter in found:
         try:
             annotation = scope.resolve(parameter.annotation)
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -113,6 +114,12 @@ def read_signature(
         except SignatureError as problem:
             problems.append(problem)
     return Signature(where, tuple(parameters), open_ended, tuple(problems))
+
+
+def bound(cls: type, name: str) -> Any:
+    """Return a method as an instance would have it, without making one: plain, static, of the class, partial."""
+    found: Any = inspect.getattr_static(cls, name)
+    return found.__get__(object(), cls) if hasattr(found, "__get__") else found
 
 
 def unresolved_name(annotation: Any) -> str | None:
@@ -153,10 +160,7 @@ class _Scope:
     """Where the names in a callable's string annotations are looked up: each annotation on its own."""
 
     def __init__(self, function: Callable[..., Any], owner: type | None, local_names: Mapping[str, Any]) -> None:
-        plain: Any = inspect.unwrap(function)
-        plain = getattr(plain, "__func__", plain)
-        if not hasattr(plain, "__globals__") and callable(plain) and not inspect.isclass(plain):
-            plain = getattr(type(plain), "__call__", plain)  # noqa: B004
+        plain = _plain_function(function)
         module = sys.modules.get(getattr(plain, "__module__", "") or "")
         self._globals: dict[str, Any] = getattr(plain, "__globals__", None) or vars(module or builtins)
         self._locals = dict(local_names)
@@ -164,16 +168,55 @@ class _Scope:
             self._locals.setdefault(owner.__name__, owner)
         for variable in getattr(plain, "__type_params__", ()):
             self._locals[variable.__name__] = variable
-        self._variables = _bound_variables(owner)
+        self._variables = _bound_variables(owner, plain) if owner is not None else {}
 
     def resolve(self, annotation: Any) -> Any:
+        annotation = self._evaluated(annotation)
+        return _substitute(annotation, self._variables) if self._variables else annotation
+
+    def _evaluated(self, annotation: Any) -> Any:
+        """Evaluate a string, and the strings and forward references inside a type, to whatever depth they nest."""
+        if isinstance(annotation, ForwardRef):
+            annotation = annotation.__forward_arg__
         if isinstance(annotation, str):
             names = _Names(self._locals, self._globals)
             try:
-                annotation = eval(annotation, self._globals, names)  # noqa: S307 - the author's own annotation
+                value = eval(annotation, self._globals, names)  # noqa: S307 - the author's own annotation
             except Exception:  # noqa: BLE001 - whatever it raises, the type is not to be had
                 return Unresolved(annotation, (), {})
-        return _substitute(annotation, self._variables) if self._variables else annotation
+            return Unresolved(annotation, (), {}) if value == annotation else self._evaluated(value)
+        return _rebuilt(annotation, self._evaluated)
+
+
+def _plain_function(function: Callable[..., Any]) -> Any:
+    """Find the function that an author wrote: behind wrappers, partials, bound methods and callable objects."""
+    plain: Any = inspect.unwrap(function)
+    while isinstance(plain, functools.partial):
+        plain = inspect.unwrap(cast("Any", plain).func)
+    plain = getattr(plain, "__func__", plain)
+    if not hasattr(plain, "__globals__") and not inspect.isclass(plain):
+        plain = getattr(type(plain), "__call__", plain)  # noqa: B004
+    return inspect.unwrap(plain)
+
+
+def _rebuilt(annotation: Any, change: Callable[[Any], Any]) -> Any:
+    """Apply `change` to the parts of a type, and build the type anew where one of them changed."""
+    origin: Any = get_origin(annotation)
+    if origin is None or origin is Literal:
+        return annotation
+    parts = get_args(annotation)
+    if origin is Annotated:
+        bare = change(parts[0])
+        return annotation if bare is parts[0] else Annotated[(bare, *parts[1:])]
+    changed = tuple(
+        [change(inner) for inner in cast("list[Any]", part)] if isinstance(part, list) else change(part)
+        for part in parts
+    )
+    if all(new is old for new, old in zip(changed, parts, strict=True)) or changed == parts:
+        return annotation
+    if origin in (Union, types.UnionType):
+        return Union[changed]  # noqa: UP007 - built from a tuple
+    return annotation.copy_with(changed) if hasattr(annotation, "copy_with") else origin[changed]
 
 
 class _Names(dict[str, Any]):
@@ -191,27 +234,31 @@ class _Names(dict[str, Any]):
         return Unresolved(name, (), {})
 
 
-def _bound_variables(owner: type | None) -> dict[Any, Any]:
-    """Map the type variables of generic bases to what the class fills in: `class Read(Base[ReadFile])`."""
-    bound: dict[Any, Any] = {}
-    for cls in reversed(owner.__mro__ if owner is not None else ()):
-        for base in cast("tuple[Any, ...]", cls.__dict__.get("__orig_bases__", ())):
-            origin = get_origin(base)
-            if origin is None or origin is Generic:
-                continue
-            variables = cast("tuple[Any, ...]", getattr(origin, "__parameters__", ()))
-            bound.update(zip(variables, get_args(base), strict=False))
-    return bound
+def _bound_variables(owner: type, function: Any) -> Mapping[Any, Any]:
+    """Map the type variables of the class that defines a method to what its subclass fills in."""
+    name = getattr(function, "__name__", "")
+    definer = next((cls for cls in owner.__mro__ if name in cls.__dict__), owner)
+    return _bindings(owner, {}).get(definer, {})
+
+
+def _bindings(cls: type, variables: Mapping[Any, Any]) -> dict[type, Mapping[Any, Any]]:
+    """Map each base to its own variables: two generics may use the same variable for different things."""
+    found: dict[type, Mapping[Any, Any]] = {cls: variables}
+    for base in cast("tuple[Any, ...]", cls.__dict__.get("__orig_bases__", cls.__bases__)):
+        origin: Any = get_origin(base) or base
+        if origin is Generic or not inspect.isclass(origin):
+            continue
+        own = cast("tuple[Any, ...]", getattr(origin, "__parameters__", ()))
+        given = [_substitute(argument, variables) for argument in get_args(base)]
+        for deeper, map_of_it in _bindings(cast("type", origin), dict(zip(own, given, strict=False))).items():
+            found.setdefault(deeper, map_of_it)
+    return found
 
 
 def _substitute(annotation: Any, variables: Mapping[Any, Any]) -> Any:
     if isinstance(annotation, TypeVar):
-        filled = variables.get(annotation, annotation)
-        return filled if filled is annotation else _substitute(filled, variables)
-    open_variables = cast("tuple[Any, ...]", getattr(annotation, "__parameters__", ()))
-    if not open_variables or inspect.isclass(annotation):
-        return annotation
-    return annotation[tuple(_substitute(variable, variables) for variable in open_variables)]
+        return variables.get(annotation, annotation)
+    return _rebuilt(annotation, lambda part: _substitute(part, variables))
 
 
 def _classify(where: str, parameter: inspect.Parameter, annotation: Any) -> Parameter:
