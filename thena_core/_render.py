@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Iterable
-from typing import Any, get_args, get_origin
+from typing import Any, cast, get_args, get_origin
 
 
 def type_name(tp: Any) -> str:
@@ -23,8 +24,10 @@ def type_name(tp: Any) -> str:
 
 def qualified_name(obj: Any) -> str:
     """Name a class or function with its module, so that a reader finds the file."""
-    name = getattr(obj, "__qualname__", None) or type_name(type(obj))
-    module = getattr(obj, "__module__", None)
+    if isinstance(obj, functools.partial):
+        return qualified_name(cast("functools.partial[Any]", obj).func)
+    named: Any = obj if hasattr(obj, "__qualname__") else obj.__class__
+    name, module = named.__qualname__, getattr(named, "__module__", None)
     return f"{module}.{name}" if module else name
 
 

@@ -13,8 +13,8 @@ from thena_core._render import did_you_mean
 from thena_core.budget import Budget, Tracker
 from thena_core.build import Built, Collected, OnPluginError, build
 from thena_core.call import Invocation, ToolMiddleware
+from thena_core.calls.explain import Explanation
 from thena_core.calls.threads import ThreadPool
-from thena_core.calls.toolset import Explanation
 from thena_core.context import Context
 from thena_core.definition import Disclosure
 from thena_core.errors import ThenaError
@@ -225,9 +225,15 @@ class Thena:
         finally:
             current.reset(token)
 
-    async def explain(self, tool: str, *, agent: str | type | None = None, show: bool = True) -> Explanation:
-        """Return, and print, a tool's schema, what fills its parameters, and its layers in order with their origin."""
-        built = self._built or await self._ready()
+    def explain(self, tool: str, *, agent: str | type | None = None, show: bool = True) -> Explanation:
+        """Return, and print, a tool's schema, what fills its parameters, and its layers in order with their origin.
+
+        Raises:
+            ThenaError: Before the app is built, and for a tool that there is not.
+        """
+        built = self._built
+        if built is None:
+            raise ThenaError("[thena] explain() comes after the app is built. Write: async with app: app.explain(…)")
         toolset = built.toolset_for(tool, agent)
         found = toolset.explained.get(tool)
         if found is None:

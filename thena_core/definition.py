@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import Any, Literal, Protocol, TypeVar, cast, overload
 
 from thena_core.errors import ThenaError
 
@@ -18,9 +18,6 @@ MAX_OUTPUT_CHARS = 50_000
 """The most characters of an observation, unless the tool says otherwise: about 12,000 tokens."""
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
-
-P = ParamSpec("P")
-R_co = TypeVar("R_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +85,10 @@ class Declared:
     local_names: Mapping[str, Any]
 
 
-class FunctionTool(Generic[P, R_co]):
+class FunctionTool:
     """A function that `@tool` made into a tool; calling it calls the function, so that a unit test needs no app."""
 
-    def __init__(self, function: Callable[P, R_co], declared: Declared) -> None:
+    def __init__(self, function: Callable[..., Any], declared: Declared) -> None:
         self.__wrapped__ = function
         self.__name__ = getattr(function, "__name__", declared.definition.name)
         self.__qualname__ = getattr(function, "__qualname__", self.__name__)
@@ -99,7 +96,7 @@ class FunctionTool(Generic[P, R_co]):
         self.__doc__ = function.__doc__
         self.__thena_tool__ = declared
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself."""
         return self.__wrapped__(*args, **kwargs)
 
@@ -116,32 +113,31 @@ class HasExecute(Protocol):
         ...
 
 
-class PlainFunction(Protocol[P, R_co]):
-    """A function and not a class: the two are told apart by an attribute that only functions have."""
+class IsFunction(Protocol):
+    """A function and not a class: the two are told apart by an attribute that only functions have.
+
+    It must not ask for `__call__`, too: pyright would then accept any class, whose constructor is a function.
+    """
 
     @property
     def __kwdefaults__(self) -> Any: ...
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
-        """Call it."""
-        ...
-
 
 ToolClass = TypeVar("ToolClass", bound=HasExecute)
+ToolFunction = TypeVar("ToolFunction", bound=IsFunction)
 
 
 class ToolDecorator(Protocol):
-    """What `@tool(…)` returns: it keeps a class's own type and makes a function a `FunctionTool`."""
+    """What `@tool(…)` returns: it keeps a class's own type, and a function's parameters and result."""
 
-    # a class is callable, too: the checkers see an overlap that `__kwdefaults__` rules out
     @overload
-    def __call__(self, target: type[ToolClass], /) -> type[ToolClass]: ...  # pyright: ignore[reportOverlappingOverload]
+    def __call__(self, target: type[ToolClass], /) -> type[ToolClass]: ...
     @overload
-    def __call__(self, target: PlainFunction[P, R_co], /) -> FunctionTool[P, R_co]: ...
+    def __call__(self, target: ToolFunction, /) -> ToolFunction: ...
 
 
 @overload
-def tool(function: PlainFunction[P, R_co], /) -> FunctionTool[P, R_co]: ...
+def tool(function: ToolFunction, /) -> ToolFunction: ...
 @overload
 def tool(
     *,

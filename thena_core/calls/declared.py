@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from thena_core._render import did_you_mean, listed, qualified_name, type_name
+from thena_core._render import did_you_mean, listed, qualified_name
 from thena_core.definition import Declared, FunctionTool, ToolDefinition
 from thena_core.errors import ToolDefinitionError
 from thena_core.schema.signature import bound
@@ -56,7 +56,7 @@ def read_tool(item: Any) -> ToolSource:
         function: Any = item.__wrapped__  # pyright: ignore[reportUnknownMemberType]
         origin = qualified_name(function)
         return _checked(
-            ToolSource(declared.definition, function.__qualname__, origin, function, local_names=declared.local_names)
+            ToolSource(declared.definition, item.__qualname__, origin, function, local_names=declared.local_names)
         )
     cls: Any = item if isinstance(item, type) else type(item)
     declared_on: Declared | None = getattr(cls, "__thena_tool__", None)
@@ -111,7 +111,7 @@ def _not_a_tool(item: Any) -> str:
         name = getattr(item, "__name__", "it")
         return f'[thena] The function "{name}" is not decorated with @tool.\nAdd above it: @tool'
     return (
-        f'[thena] The class "{type_name(item.__class__)}" is not decorated with @tool().\n'
+        f'[thena] The class "{item.__class__.__name__}" is not decorated with @tool().\n'
         f"tools=[…] takes tool classes, decorated functions, ToolDefinitions, instances of tool classes and names of "
         f"installed tools."
     )
@@ -120,7 +120,7 @@ def _not_a_tool(item: Any) -> str:
 def _no_execute(cls: type) -> str:
     text = f'[thena] The class "{cls.__name__}" does not implement execute(input).'
     for wrong in ("run", "__call__", "call", "invoke", "forward"):
-        if wrong in cls.__dict__:
+        if any(wrong in base.__dict__ for base in cls.__mro__[:-1]):
             return f"{text}\nIt has `{wrong}`: rename it to `execute`."
     return f"{text}\nAdd: async def execute(self, args: …) -> str"
 

@@ -81,6 +81,8 @@ def after_hooks(inner: Handler, hooks: Sequence[Hook]) -> Handler:
                 inv.run.end(error)
                 raise
             except (Exception, asyncio.CancelledError) as error:
+                if isinstance(error, asyncio.CancelledError) and being_cancelled():
+                    raise
                 raise _hook_failed("after_tool", hook, inv, error) from error
             if answer is None:
                 continue
@@ -140,17 +142,15 @@ def before_hooks(inner: Handler, hooks: Sequence[Hook]) -> Handler:
                 inv.run.end(error)
                 raise
             except (Exception, asyncio.CancelledError) as error:
+                if isinstance(error, asyncio.CancelledError) and being_cancelled():
+                    raise
                 raise _hook_failed("before_tool", hook, inv, error) from error
             if answer is None or answer is call:
                 continue
             if isinstance(answer, ToolOutput):
                 inv.view, inv.args = call, call.args
                 return _answered(inv, answer, hook.owner)
-            if not isinstance(answer, ToolCall) or not answer.is_view_of(inv):
-                problem = "it must return None, call.replace(…) of the call that it got, or a ToolOutput"
-                raise inv.run.end(HookError("before_tool", hook.owner, problem, inv.name))
-            _note_change(inv, hook.owner, "arguments", call.arguments, answer.arguments)
-            call = answer
+            call = _rewritten(inv, hook, call, answer)
         inv.view, inv.args = call, call.args
         return await inner(inv)
 
@@ -285,6 +285,15 @@ def _answered(inv: Invocation, output: ToolOutput, by: str) -> ToolOutput:
     return output
 
 
+def _rewritten(inv: Invocation, hook: Hook, call: ToolCall, answer: Any) -> ToolCall:
+    """Accept the call that a hook returned, if it is this one with other arguments."""
+    if not isinstance(answer, ToolCall) or not answer.is_view_of(inv):
+        problem = "it must return None, call.replace(…) of the call that it got, or a ToolOutput"
+        raise inv.run.end(HookError("before_tool", hook.owner, problem, inv.name))
+    _note_change(inv, hook.owner, "arguments", call.arguments, answer.arguments)
+    return answer
+
+
 def _replaced(inv: Invocation, hook: Hook, output: ToolOutput, answer: Any) -> ToolOutput:
     if isinstance(answer, str):
         replaced = ToolOutput(answer, output.is_error, output.data)
@@ -304,8 +313,6 @@ def _note_change(inv: Invocation, by: str, what: str, before: Any, after: Any) -
 
 
 def _hook_failed(name: str, hook: Hook, inv: Invocation, error: BaseException) -> BaseException:
-    """Word a hook's failure, which ends the run; a cancellation that somebody asked for stays one."""
-    if isinstance(error, asyncio.CancelledError) and being_cancelled():
-        return error
+    """Word a hook's failure, which ends the run."""
     problem = error.problem if isinstance(error, HookError) else said_by(error)
     return inv.run.end(HookError(name, hook.owner, problem, inv.name))

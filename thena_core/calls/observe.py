@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import base64
+import functools
 import inspect
-from collections.abc import AsyncGenerator, Generator
+import itertools
+from collections.abc import AsyncGenerator, Collection, Generator, Mapping
+from pathlib import PurePath
 from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from thena_core._render import type_name
+from thena_core._render import said_by, type_name
 from thena_core.call import Invocation
 from thena_core.output import ToolOutput
 from thena_core.run import RunResult
@@ -39,7 +42,7 @@ def to_output(inv: Invocation, result: Any, limit: int) -> ToolOutput:
     """Word a result as an observation: text as it is, `ToolOutput` as it is, the rest as JSON."""
     if isinstance(result, ToolOutput):
         content: Any = result.content
-        if not isinstance(content, str):
+        if type(content) is not str:
             inner = to_output(inv, content, limit)
             return ToolOutput(inner.content, result.is_error or inner.is_error, result.data)
         if 0 < len(content) <= limit:
@@ -48,11 +51,11 @@ def to_output(inv: Invocation, result: Any, limit: int) -> ToolOutput:
     if isinstance(result, RunResult):
         result = result.output
     if isinstance(result, str):
-        return ToolOutput(_fitted(inv, str(result), limit))
+        return ToolOutput(_fitted(inv, _plain(result), limit))
     if isinstance(result, bytes | bytearray):
         return ToolOutput(_fitted(inv, _bytes_text(bytes(result)), limit))
     try:
-        text = to_json(result, inf_nan_mode="null", bytes_mode="utf8", fallback=_fallback).decode("utf-8", "replace")
+        text = _json(result, limit)
     except (PydanticSerializationError, ValueError, RecursionError) as error:
         inv.outcome = "error"
         return ToolOutput(
@@ -119,9 +122,31 @@ def _bytes_text(value: bytes) -> str:
         return base64.b64encode(value).decode("ascii")
 
 
-def _fallback(value: Any) -> Any:
+def _plain(text: str) -> str:
+    """Return the text of a `str` subclass (an enum's value, say), whatever its own `__str__` says."""
+    return "".join((text,))  # noqa: FLY002 - an f-string would ask its __format__
+
+
+def _json(value: Any, limit: int) -> str:
+    fallback = functools.partial(_fallback, limit=limit)
+    try:
+        return to_json(value, inf_nan_mode="null", bytes_mode="utf8", fallback=fallback).decode("utf-8", "replace")
+    except (PydanticSerializationError, ValueError) as error:
+        if "utf-8" not in str(error):
+            raise
+    return to_json(value, inf_nan_mode="null", bytes_mode="base64", fallback=fallback).decode("utf-8")
+
+
+def _fallback(value: Any, limit: int) -> Any:
+    """Give what pydantic does not know a natural form; a collection is cut where the observation would be."""
     if isinstance(value, Exception):
-        return str(value) or type(value).__name__
+        return said_by(value)
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[Any, Any]", value))
+    if isinstance(value, Collection):
+        return list(itertools.islice(cast("Collection[Any]", value), limit + 1))
     raise PydanticSerializationError(f"no JSON form for {type_name(type(value))}")
 
 
@@ -129,6 +154,4 @@ def _why(error: Exception) -> str:
     text = str(error)
     if "ircular" in text or isinstance(error, RecursionError):
         return "it refers to itself"
-    if "utf-8" in text:
-        return "it holds bytes that are not text"
     return text.removeprefix("Error calling function `_fallback`: ").removeprefix("PydanticSerializationError: ")

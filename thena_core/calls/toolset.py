@@ -12,6 +12,7 @@ from thena_core.call import Handler, Invocation, ToolCall, ToolMiddleware, ToolR
 from thena_core.calls import layers
 from thena_core.calls.batch import Call, run_together
 from thena_core.calls.declared import ToolSource, read_tool
+from thena_core.calls.explain import Explanation
 from thena_core.calls.failure import failure_text
 from thena_core.calls.plan import Filler, Plan, make_plan
 from thena_core.calls.threads import ThreadPool
@@ -57,23 +58,6 @@ class Toolset:
     def definition(self, name: str) -> ToolDefinition | None:
         """Return a tool's definition."""
         return self._by_name.get(name)
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """What `app.explain` says of a tool.
-
-    Attributes:
-        definition: The tool, with its JSON schema.
-        parameters: Parameter of `execute` to what fills it.
-        layers: The layers around it, outermost first, each with its origin.
-        origin: Where the tool is defined.
-    """
-
-    definition: ToolDefinition
-    parameters: Mapping[str, str]
-    layers: Sequence[str]
-    origin: str
 
 
 class Toolbox:
@@ -233,7 +217,7 @@ class ToolsetBuilder:
         if name not in plans:
             return False
         first = plans[name][0]
-        if first.function is source.function and first.instance is source.instance and first.cls is source.cls:
+        if first.definition is source.definition and first.instance is source.instance and first.cls is source.cls:
             return True  # the same tool listed twice is kept once
         self.problems.append(
             ToolDefinitionError(

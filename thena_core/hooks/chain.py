@@ -79,7 +79,7 @@ def agent_hooks(instance: Any, problems: list[Exception]) -> dict[str, Hook]:
             found[name] = make_hook(getattr(instance, name), name, names, cls.__name__)
         except SignatureError as problem:
             problems.append(problem)
-    for name in vars(cls):
+    for name in dir(cls):
         if name.startswith(("before_", "after_", "on_")) and name not in AGENT_HOOKS and callable(getattr(cls, name)):
             nearest = did_you_mean(name, AGENT_HOOKS)
             problems.append(

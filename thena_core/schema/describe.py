@@ -10,6 +10,7 @@ from thena_core._render import did_you_mean, listed, shortened
 MAX_PROBLEMS = 10
 MAX_TEXT = 2_000
 MAX_VALUE = 60
+MAX_BITS = 128
 
 _EXPECTED = {
     "string_type": "string",
@@ -92,4 +93,6 @@ def received(value: Any) -> str:
         return kind if value is None else str(value).lower()
     if isinstance(value, str):
         return f'{kind} "{shortened(value, MAX_VALUE)}"'
-    return f"{kind} {shortened(str(value), MAX_VALUE)}" if isinstance(value, int | float) else kind
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        return kind  # Python refuses to print integers of thousands of digits
+    return f"{kind} {value}" if isinstance(value, int | float) else kind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, cast
 
@@ -40,7 +41,7 @@ def dictionary_type(schema: Mapping[str, Any], tool: str) -> tuple[Any, dict[str
     from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415 - 70 ms, only for tools with a dict
     from jsonschema.validators import validator_for  # noqa: PLC0415
 
-    own = dict(schema)
+    own = copy.deepcopy(dict(schema))  # what its author changes later must not change what was checked
     if own.setdefault("type", "object") != "object":
         raise ToolDefinitionError(
             f'[thena] The schema of the tool "{tool}" is of type {own["type"]!r}: arguments are an "object".'
@@ -63,7 +64,10 @@ def dictionary_type(schema: Mapping[str, Any], tool: str) -> tuple[Any, dict[str
     validator: Any = cls(own)
 
     def check(value: dict[str, Any]) -> dict[str, Any]:
-        problems = sorted(validator.iter_errors(value), key=lambda found: list(map(str, found.absolute_path)))
+        try:
+            problems = sorted(validator.iter_errors(value), key=lambda found: list(map(str, found.absolute_path)))
+        except RecursionError:
+            raise PydanticCustomError("too_deep", "nested too deep") from None
         if problems:
             # the paths travel along, so that a list sent as text can be decoded where the schema wants a list
             raise PydanticCustomError("json_schema", "{text}", _facts(problems))
@@ -79,7 +83,7 @@ def _facts(problems: list[Any]) -> dict[str, Any]:
     # `type` within a union is reported by the union: what may be decoded or left out is looked for in both
     leaves = [leaf for problem in problems for leaf in (problem, *(problem.context or ()))]
     return {
-        "text": "; ".join(lines),
+        "text": "; ".join(lines).encode("utf-8", "replace").decode("utf-8"),
         "texts": [list(leaf.absolute_path) for leaf in leaves if isinstance(leaf.instance, str)],
         "nulls": [list(leaf.absolute_path) for leaf in leaves if leaf.instance is None and leaf.absolute_path],
     }

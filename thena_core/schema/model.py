@@ -106,8 +106,10 @@ def schema_from_parameters(
     for parameter in parameters:
         alias = parameter.marker.alias if parameter.marker is not None else None
         wire = alias or _own_alias(parameter.annotation) or parameter.name
-        has_default = parameter.default is not MISSING
-        annotation: Any = Annotated[parameter.annotation, _field(parameter, docs, alias)]
+        own = parameter.default if isinstance(parameter.default, FieldInfo) else None
+        has_default = parameter.default is not MISSING and (own is None or not own.is_required())
+        wanted: Any = parameter.annotation if own is None else Annotated[parameter.annotation, own]
+        annotation: Any = Annotated[wanted, _field(parameter, docs, alias)]
         fields[parameter.name] = typing_extensions.NotRequired[annotation] if has_default else annotation
         optional[wire] = has_default
         if wire != parameter.name:
@@ -155,7 +157,7 @@ def _field(parameter: Parameter, docs: Mapping[str, str], alias: str | None) -> 
     if alias:
         settings["alias"] = alias
     text = parameter.marker.description if parameter.marker is not None else None
-    text = text or (None if _own_description(parameter.annotation) else docs.get(parameter.name))
+    text = text or (None if _own_description(parameter) else docs.get(parameter.name))
     if text:
         settings["description"] = text
     info: FieldInfo = Field(**settings)
@@ -169,9 +171,9 @@ def _own_field(annotation: Any) -> FieldInfo | None:
     return None
 
 
-def _own_description(annotation: Any) -> str | None:
-    info = _own_field(annotation)
-    return info.description if info is not None else None
+def _own_description(parameter: Parameter) -> str | None:
+    own = parameter.default if isinstance(parameter.default, FieldInfo) else _own_field(parameter.annotation)
+    return own.description if own is not None else None
 
 
 def _own_alias(annotation: Any) -> str | None:
@@ -188,12 +190,8 @@ def _adapter(tp: Any, tool: str) -> TypeAdapter[Any]:
 
 def _fields_of(json_schema: Mapping[str, Any]) -> dict[str, bool]:
     """List the top-level fields under their names on the wire, and whether each may be left out."""
-    top = json_schema
-    if "$ref" in top:  # a model that contains itself
-        definitions = cast("Mapping[str, Any]", top.get("$defs", {}))
-        top = cast("Mapping[str, Any]", definitions.get(top["$ref"].rsplit("/", 1)[-1], {}))
-    required = cast("Sequence[str]", top.get("required", ()))
-    return {name: name not in required for name in cast("Mapping[str, Any]", top.get("properties", {}))}
+    required = cast("Sequence[str]", json_schema.get("required", ()))
+    return {name: name not in required for name in cast("Mapping[str, Any]", json_schema.get("properties", {}))}
 
 
 def _wire_names(tp: Any) -> dict[str, str]:
@@ -206,8 +204,7 @@ def _wire_names(tp: Any) -> dict[str, str]:
 
 
 def _wire_alias(info: FieldInfo) -> str | None:
-    alias = info.validation_alias if isinstance(info.validation_alias, str) else info.alias
-    return alias
+    return info.validation_alias if isinstance(info.validation_alias, str) else info.alias
 
 
 def _assemble(
@@ -290,12 +287,17 @@ class _ForModels(GenerateJsonSchema):
 
 def _json_schema(core: CoreSchema, tool: str) -> dict[str, Any]:
     try:
-        return _ForModels().generate(core)
+        found = _ForModels().generate(core)
     except (PydanticUserError, PydanticOmit) as error:
         raise ToolDefinitionError(
             f'[thena] The arguments of the tool "{tool}" have no JSON schema, so no model can fill them: '
             f"{str(error).splitlines()[0]}"
         ) from error
+    if "$ref" in found:  # a model that contains itself: services want the object at the top
+        definitions = cast("Mapping[str, Any]", found["$defs"])
+        top = cast("Mapping[str, Any]", definitions[found["$ref"].rsplit("/", 1)[-1]])
+        return {**top, "$defs": definitions}
+    return found
 
 
 def _finished(json_schema: Mapping[str, Any], tool: str, *, strict: bool) -> Mapping[str, Any]:

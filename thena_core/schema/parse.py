@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import string
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -123,7 +124,7 @@ def _is_repairable(problem: Any, schema: ArgumentsSchema) -> bool:
     kind = problem["type"]
     if kind in _DECODABLE or kind == "json_schema":
         return True
-    return problem["input"] is None and bool(schema.fields.get(problem["loc"][0]))
+    return problem["input"] is None and (schema.strict or bool(schema.fields.get(problem["loc"][0])))
 
 
 def _loaded(raw: str | bytes) -> Any:
@@ -147,9 +148,7 @@ def _unfenced(text: str) -> str:
     stripped = text.strip()
     if len(stripped) < 6 or not (stripped.startswith("```") and stripped.endswith("```")):  # noqa: PLR2004 - 3 and 3
         return text
-    inner = stripped[3:-3]
-    language = inner.partition("\n")[0].strip()
-    return inner.partition("\n")[2] if language.isalnum() else inner
+    return stripped[3:-3].lstrip(string.ascii_letters + string.digits)
 
 
 def _loads(text: str) -> Any:

@@ -103,7 +103,10 @@ def read_signature(
         return Signature(where, (), True, (problem,))
     scope = _Scope(function, owner, local_names or {})
     open_ended = False
+    given = _given_by_name(function)
     for parameter in found:
+        if parameter.name in given:
+            continue  # a partial fills it already
         try:
             annotation = scope.resolve(parameter.annotation)
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -168,7 +171,7 @@ class _Scope:
             self._locals.setdefault(owner.__name__, owner)
         for variable in getattr(plain, "__type_params__", ()):
             self._locals[variable.__name__] = variable
-        self._variables = _bound_variables(owner, plain) if owner is not None else {}
+        self._variables: Mapping[Any, Any] = _bound_variables(owner, plain) if owner is not None else {}
 
     def resolve(self, annotation: Any) -> Any:
         annotation = self._evaluated(annotation)
@@ -191,12 +194,19 @@ class _Scope:
 def _plain_function(function: Callable[..., Any]) -> Any:
     """Find the function that an author wrote: behind wrappers, partials, bound methods and callable objects."""
     plain: Any = inspect.unwrap(function)
-    while isinstance(plain, functools.partial):
-        plain = inspect.unwrap(cast("Any", plain).func)
+    if isinstance(plain, functools.partial):
+        return _plain_function(cast("functools.partial[Any]", plain).func)
     plain = getattr(plain, "__func__", plain)
     if not hasattr(plain, "__globals__") and not inspect.isclass(plain):
-        plain = getattr(type(plain), "__call__", plain)  # noqa: B004
+        plain = getattr(plain.__class__, "__call__", plain)  # noqa: B004
     return inspect.unwrap(plain)
+
+
+def _given_by_name(function: Any) -> set[str]:
+    if not isinstance(function, functools.partial):
+        return set()
+    partial = cast("functools.partial[Any]", function)
+    return {*partial.keywords, *_given_by_name(partial.func)}
 
 
 def _rebuilt(annotation: Any, change: Callable[[Any], Any]) -> Any:
