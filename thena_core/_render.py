@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import functools
 from collections.abc import Iterable
@@ -44,6 +45,8 @@ def said_by(error: BaseException) -> str:
         message = str(error)
     except Exception:  # noqa: BLE001 - whatever __str__ raises
         return f"{name}: (its message cannot be shown)"
+    if isinstance(error, asyncio.CancelledError) and not message:
+        message = "it was cancelled, and nobody cancelled the run"
     return f"{name}: {message}" if message else name
 
 

@@ -21,7 +21,7 @@ from thena_core.messages import ChatTurn, Message, ToolRequest
 from thena_core.output import ToolOutput
 from thena_core.providers.base import ChatHandler, ChatRequest, ChatStep, Provider, Sampling, ToolCalls
 from thena_core.record.tree import Node
-from thena_core.run import Run, Turn
+from thena_core.run import Run, Turn, passes
 
 INTERRUPTED = "interrupted: the run ended before this call was answered; it may or may not have taken effect"
 """The result in the history of a call that was never answered, so that the history stays legal for every service."""
@@ -259,9 +259,11 @@ class BuiltAgent:
             raise error
         try:
             said = await _call_hook(hook, error, run)
-        except (EndsRun, asyncio.CancelledError):
+        except EndsRun:
             raise
-        except Exception as second:  # noqa: BLE001 - a guard fails closed, whatever it raises
+        except (Exception, BaseExceptionGroup, asyncio.CancelledError) as second:
+            if passes(second):
+                raise
             raise run.end(HookError("on_error", self.name, said_by(second))) from error
         if said is None:
             raise error

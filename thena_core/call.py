@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from thena_core.definition import ToolDefinition
+from thena_core.definition import MAX_OUTPUT_CHARS, ToolDefinition
 from thena_core.errors import HookError
 from thena_core.output import Outcome, ToolOutput
 
@@ -74,6 +74,11 @@ class Invocation:
         self.schema: ArgumentsReader | None = None
         self.view: ToolCall | None = None
         self.time_limit: float | None = None
+
+    @property
+    def max_output_chars(self) -> int:
+        """The most characters of its observation."""
+        return MAX_OUTPUT_CHARS if self.definition is None else self.definition.max_output_chars
 
     @property
     def key(self) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from thena_core.budget import RunUsage, Tracker
 from thena_core.errors import BudgetExceededError, EndsRun
@@ -155,6 +156,26 @@ def being_cancelled() -> bool:
     """Whether somebody cancels the task that runs; a `CancelledError` without that is the code's own."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
+
+
+def forget_cancellation() -> None:
+    """Take back the cancellation that a failed task group leaves on its task before Python 3.13.
+
+    Nobody asked for it, and it would make the next `CancelledError` of a tool's own look like the run's.
+    """
+    task = asyncio.current_task()
+    if sys.version_info < (3, 13) and task is not None and task.cancelling() > 0:
+        task.uncancel()
+
+
+def passes(error: BaseException) -> bool:
+    """Whether a guard must let an exception pass: a cancellation that somebody asked for, the process's end."""
+    if isinstance(error, asyncio.CancelledError):
+        return being_cancelled()
+    if isinstance(error, BaseExceptionGroup):
+        inner = cast("BaseExceptionGroup[BaseException]", error)
+        return inner.subgroup((KeyboardInterrupt, SystemExit)) is not None
+    return False
 
 
 @dataclass(slots=True)

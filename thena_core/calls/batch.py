@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from thena_core.call import Handler, Invocation
-from thena_core.calls.failure import decisive, leaves_of
+from thena_core.calls.failure import decisive
 from thena_core.definition import ToolDefinition
 from thena_core.output import ToolOutput
 
@@ -33,33 +32,58 @@ async def run_together(
         EndsRun: As itself, never in a group; the other calls are cancelled and awaited first, and what had finished
             stays in its invocation.
     """
-    gate = asyncio.Semaphore(concurrency or MAX_CONCURRENCY) if len(calls) > (concurrency or MAX_CONCURRENCY) else None
+    limit = concurrency or MAX_CONCURRENCY
+    gate = asyncio.Semaphore(limit) if len(calls) > limit else None
     ordered = [call for call in calls if call[2] is not None and call[2].effect in ("write", "destructive")]
-
-    async def one(call: Call) -> None:
-        handler, inv, _ = call
-        inv.time_limit = timeout
-        if gate is None:
-            inv.output = await handler(inv)
-        else:
-            async with gate:
-                inv.output = await handler(inv)
-
-    async def in_order() -> None:
-        for call in ordered:
-            await one(call)
-
-    jobs: list[Callable[[], Coroutine[Any, Any, None]]] = [in_order] if ordered else []
-    failure = None
+    tasks = [asyncio.create_task(_one(call, gate, timeout)) for call in calls if call not in ordered]
+    if ordered:
+        tasks.append(asyncio.create_task(_in_order(ordered, gate, timeout)))
     try:
-        async with asyncio.TaskGroup() as group:
-            for job in jobs:
-                group.create_task(job())
-            for call in calls:
-                if call not in ordered:
-                    group.create_task(one(call))
-    except BaseExceptionGroup as group_error:
-        failure = decisive(group_error) or leaves_of(group_error)[0]
-    if failure is not None:  # raised out here, so that the group does not become its context
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        await _ended(tasks)
+    failure = _first_failure(tasks)
+    if failure is not None:
         raise failure
     return [inv.output for _, inv, _ in calls if inv.output is not None]
+
+
+async def _one(call: Call, gate: asyncio.Semaphore | None, timeout: float | None) -> None:
+    handler, inv, _ = call
+    inv.time_limit = timeout
+    if gate is None:
+        inv.output = await handler(inv)
+    else:
+        async with gate:
+            inv.output = await handler(inv)
+
+
+async def _in_order(calls: Sequence[Call], gate: asyncio.Semaphore | None, timeout: float | None) -> None:
+    for call in calls:
+        await _one(call, gate, timeout)
+
+
+async def _ended(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Cancel what still runs and wait for it, also where the waiting itself is cancelled."""
+    running: list[asyncio.Task[None]] = [task for task in tasks if not task.done()]
+    for task in running:
+        task.cancel()
+    cancelled = False
+    while running:
+        try:
+            await asyncio.wait(running)
+        except asyncio.CancelledError:
+            cancelled = True
+        running = [task for task in running if not task.done()]
+    if cancelled:
+        raise asyncio.CancelledError
+
+
+def _first_failure(tasks: Sequence[asyncio.Task[None]]) -> BaseException | None:
+    """Return what the batch ends with: what ends the run or the process before anything else."""
+    found = [error for task in tasks if not task.cancelled() and (error := task.exception()) is not None]
+    passing = [error for error in map(decisive, found) if error is not None]
+    if passing or found:
+        return (passing or found)[0]
+    # a call that was cancelled and that nobody here cancelled
+    return asyncio.CancelledError() if any(task.cancelled() for task in tasks) else None

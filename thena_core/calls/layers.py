@@ -15,12 +15,13 @@ from pydantic import ValidationError
 from thena_core._render import listed, qualified_name, said_by
 from thena_core.call import Handler, Invocation, ToolCall, ToolMiddleware, ToolResult
 from thena_core.calls.failure import decisive
+from thena_core.calls.observe import to_output
 from thena_core.definition import ToolDefinition
 from thena_core.errors import BudgetExceededError, EndsRun, HookError, RunAborted
 from thena_core.hooks.around import Middleware, call_around
 from thena_core.hooks.chain import Hook
 from thena_core.output import Outcome, ToolOutput
-from thena_core.run import Place, being_cancelled, current
+from thena_core.run import Place, being_cancelled, current, forget_cancellation, passes
 from thena_core.schema.model import ArgumentsSchema
 from thena_core.schema.parse import InvalidArgumentsError, recover
 
@@ -80,8 +81,8 @@ def after_hooks(inner: Handler, hooks: Sequence[Hook]) -> Handler:
             except EndsRun as error:
                 inv.run.end(error)
                 raise
-            except (Exception, asyncio.CancelledError) as error:
-                if isinstance(error, asyncio.CancelledError) and being_cancelled():
+            except (Exception, BaseExceptionGroup, asyncio.CancelledError) as error:
+                if passes(error):
                     raise
                 raise _hook_failed("after_tool", hook, inv, error) from error
             if answer is None:
@@ -141,8 +142,8 @@ def before_hooks(inner: Handler, hooks: Sequence[Hook]) -> Handler:
             except EndsRun as error:
                 inv.run.end(error)
                 raise
-            except (Exception, asyncio.CancelledError) as error:
-                if isinstance(error, asyncio.CancelledError) and being_cancelled():
+            except (Exception, BaseExceptionGroup, asyncio.CancelledError) as error:
+                if passes(error):
                     raise
                 raise _hook_failed("before_tool", hook, inv, error) from error
             if answer is None or answer is call:
@@ -166,7 +167,7 @@ def middleware(inner: Handler, function: ToolMiddleware) -> Handler:
         if call is None:
             call = inv.view = ToolCall(inv, inv.args)
         output, went_on = await call_around(described, call, lambda: inner(inv), inv.run, inv.name)
-        return output if went_on else _answered(inv, output, described.name)
+        return to_output(inv, output, inv.max_output_chars) if went_on else _answered(inv, output, described.name)
 
     return around
 
@@ -202,8 +203,7 @@ def error_policy(inner: Handler, word: Word) -> Handler:
             inv.run.end(error)
             raise
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - any failure of a tool ends here
-            passing = decisive(error)
-            text = "" if passing is not None else word(error)
+            failure: BaseException = error
         except asyncio.CancelledError:
             if being_cancelled():
                 raise
@@ -213,12 +213,7 @@ def error_policy(inner: Handler, word: Word) -> Handler:
             if inv.run.ended is not None:  # the tool caught what must end the run
                 raise inv.run.ended
             return output
-        if inv.run.ended is not None:
-            raise inv.run.ended
-        if passing is not None:  # raised out here, so that the group does not become its context
-            raise inv.run.end(passing) if isinstance(passing, EndsRun) else passing
-        inv.outcome = "error"
-        return ToolOutput(text, is_error=True)
+        return _observed(inv, failure, word)  # out here, so that the failure is not the context of what it raises
 
     return forgiving
 
@@ -232,9 +227,11 @@ def time_limit(inner: Handler, seconds: float | None = None) -> Handler:
         try:
             async with limit:
                 return await inner(inv)
-        except TimeoutError:
+        except EndsRun:
+            raise
+        except Exception:
             if not limit.expired():
-                raise  # the tool's own
+                raise  # the tool's own; after the limit, its clean-up's
         inv.outcome = "timeout"
         return ToolOutput(f"{inv.name} timed out after {allowed:g} s", is_error=True)
 
@@ -248,6 +245,22 @@ def settle(inv: Invocation, output: ToolOutput) -> None:
             inv.outcome = "error"
     elif inv.outcome != "ok":
         inv.outcome = "ok"
+
+
+def _observed(inv: Invocation, failure: BaseException, word: Word) -> ToolOutput:
+    """Word a tool's failure for the model, unless the run must end."""
+    run = inv.run
+    if run.ended is not None:
+        raise run.ended
+    if isinstance(failure.__context__, asyncio.CancelledError) and being_cancelled():
+        raise failure.__context__  # the tool made a failure of the run's cancellation
+    passing = decisive(failure)
+    if passing is not None:
+        raise run.end(passing) if isinstance(passing, EndsRun) else passing
+    if issubclass(type(failure), BaseExceptionGroup):
+        forget_cancellation()
+    inv.outcome = "error"
+    return ToolOutput(word(failure), is_error=True)
 
 
 def _refused(inv: Invocation, schema: ArgumentsSchema, error: Exception, word: Word) -> ToolOutput | None:
@@ -282,7 +295,7 @@ def _answered(inv: Invocation, output: ToolOutput, by: str) -> ToolOutput:
     if output.is_error:
         inv.outcome = "denied"
     inv.note(answered_by=by)
-    return output
+    return to_output(inv, output, inv.max_output_chars)
 
 
 def _rewritten(inv: Invocation, hook: Hook, call: ToolCall, answer: Any) -> ToolCall:
@@ -296,9 +309,9 @@ def _rewritten(inv: Invocation, hook: Hook, call: ToolCall, answer: Any) -> Tool
 
 def _replaced(inv: Invocation, hook: Hook, output: ToolOutput, answer: Any) -> ToolOutput:
     if isinstance(answer, str):
-        replaced = ToolOutput(answer, output.is_error, output.data)
+        replaced = to_output(inv, ToolOutput(answer, output.is_error, output.data), inv.max_output_chars)
     elif isinstance(answer, ToolOutput):
-        replaced = answer
+        replaced = to_output(inv, answer, inv.max_output_chars)
     else:
         problem = f"it must return None, a str or a ToolOutput, not {type(answer).__name__}"
         raise inv.run.end(HookError("after_tool", hook.owner, problem, inv.name))

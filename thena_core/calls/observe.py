@@ -6,11 +6,12 @@ import base64
 import functools
 import inspect
 import itertools
+import json
 from collections.abc import AsyncGenerator, Collection, Generator, Mapping
 from pathlib import PurePath
 from typing import Any, cast
 
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from thena_core._render import said_by, type_name
 from thena_core.call import Invocation
@@ -134,7 +135,20 @@ def _json(value: Any, limit: int) -> str:
     except (PydanticSerializationError, ValueError) as error:
         if "utf-8" not in str(error):
             raise
-    return to_json(value, inf_nan_mode="null", bytes_mode="base64", fallback=fallback).decode("utf-8")
+    # bytes that are no text, or a lone surrogate (file names have them): slower, and always possible
+    plain = to_jsonable_python(_scrubbed(value), inf_nan_mode="null", bytes_mode="base64", fallback=fallback)
+    return json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
+
+
+def _scrubbed(value: Any) -> Any:
+    """Replace lone surrogates in texts and in names, at any depth of plain containers."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_scrubbed(key): _scrubbed(inner) for key, inner in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_scrubbed(inner) for inner in cast("list[Any]", value)]
+    return value
 
 
 def _fallback(value: Any, limit: int) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from thena_core._render import said_by
 from thena_core.errors import EndsRun, MiddlewareError
-from thena_core.run import Run, being_cancelled
+from thena_core.run import Run, passes
 
 OutputT = TypeVar("OutputT")
 
@@ -81,7 +81,8 @@ async def call_around(
     """
 
     def fail(problem: str) -> BaseException:
-        return run.end(MiddlewareError(middleware.name, step, problem))
+        # what ended the run first is what it ends with: a middleware that rewords it does not hide it
+        return run.ended or run.end(MiddlewareError(middleware.name, step, problem))
 
     rest = Rest(call, go_on, fail)
     try:
@@ -89,16 +90,12 @@ async def call_around(
     except EndsRun as error:
         run.end(error)
         raise
-    except Exception as error:
-        if error is rest.failed:
+    except (Exception, BaseExceptionGroup, asyncio.CancelledError) as error:
+        if error is rest.failed or passes(error):
             raise
         raise fail(said_by(error)) from error
-    except asyncio.CancelledError as error:
-        if being_cancelled():
-            raise
-        raise fail("it was cancelled, and the run was not") from error
     if not isinstance(output, middleware.kind):
         raise fail(f"it returned {type(output).__name__} where a {middleware.kind.__name__} was due")
-    if run.ended is not None:  # what must end the run was caught on its way out
+    if run.ended is not None:  # caught on its way out
         raise run.ended
     return cast("OutputT", output), rest.went_on
