@@ -1,0 +1,33 @@
+"""What Thena may cost, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most (in `throughput`, the least) that each figure may be; ratios are to the hand-written loop.
+
+    Attributes:
+        turn: One turn with one call, in runs of 10 and of 100 turns.
+        growth: A turn of a run with 100 turns, to one of a run with 10.
+        batch_call: Each further call of a turn.
+        throughput: Runs per CPU second, with 1,000 at once.
+        kilobytes: Memory of each of those runs.
+        hook_pair: Microseconds of one hook before and one after a call.
+        rejected: A turn whose call is refused.
+        imports: `import thena_core`, to importing asyncio, json and pydantic's BaseModel.
+    """
+
+    turn: float = 2.0
+    growth: float = 1.1
+    batch_call: float = 1.5
+    throughput: float = 0.4
+    kilobytes: float = 12.0
+    hook_pair: float = 2.0
+    rejected: float = 2.0
+    imports: float = 1.6
+
+
+LIMITS = Limits()
