@@ -1,0 +1,199 @@
+"""One mistake for each text on the page of errors: the smallest app, tool or run that provokes it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+from tests.providers.loopback import Answer, Loopback
+from thena_core import (
+    BuildError,
+    FatalToolError,
+    Prompt,
+    Thena,
+    ToolRequest,
+    agent,
+    current_context,
+    tool,
+    workflow,
+)
+from thena_core.providers import OpenAIProvider
+from thena_core.testing import FakeProvider
+
+Provoke = Callable[[], Awaitable[object]]
+
+MODULE = "explorer"
+AGENT_FILE = Path("app", "explorer.py").absolute()
+
+
+@tool
+async def read_file(path: str) -> str:
+    """Reads a file."""
+    return path
+
+
+@tool
+async def delete_all() -> str:
+    """Deletes everything."""
+    raise FatalToolError("database unavailable")
+
+
+def execute_on(
+    execute: Any, name: str = "SearchTool", *, schema: Any = None, strict: bool | None = None, init: Any = None
+) -> type:
+    """Make a tool class with this `execute`, and this constructor."""
+    members = {"__module__": MODULE, "execute": execute}
+    if init is not None:
+        members["__init__"] = init
+    return tool(name="search", description="Searches.", schema=schema, strict=strict)(type(name, (), members))
+
+
+def agent_of(members: Mapping[str, Any] | None = None, turns: Any = ("done",), **options: Any) -> type:
+    """Make an agent class with these methods."""
+    options = {"provider": FakeProvider(turns), "prompt": Prompt("Be brief."), "tools": [read_file], **options}
+    return agent(**options)(type("Explorer", (), {"__module__": MODULE, **(members or {})}))
+
+
+def in_tools(item: Any, **options: Any) -> Provoke:
+    """Build an app with one tool."""
+    return built(lambda: Thena(tools=[item], **options))
+
+
+def built(make: Callable[[], Thena]) -> Provoke:
+    """Build an app, and raise the first of its problems."""
+
+    async def provoke() -> None:
+        try:
+            async with make():
+                pass
+        except BuildError as error:
+            raise error.exceptions[0] from None
+
+    return provoke
+
+
+def running(members: Mapping[str, Any] | None = None, *, call: str = '{"path": "a"}', **options: Any) -> Provoke:
+    """Run an agent that asks for `read_file` once, with these hooks."""
+    use, budget = options.pop("use", None), options.pop("budget", None)
+    turns = [ToolRequest("c1", "read_file", call), "done"]
+
+    async def provoke() -> None:
+        async with Thena(agent_of(members, turns, **options)) as app:
+            await app.run("go", budget=budget)
+
+    async def with_middleware() -> None:
+        app = Thena(agent_of(members, turns, **options))
+        app.use(tool=use)
+        async with app:
+            await app.run("go")
+
+    return with_middleware if use is not None else provoke
+
+
+async def a_missing_prompt() -> None:
+    """Build an agent whose prompt file is not there; the module's folder stands for any."""
+    module = ModuleType(MODULE)
+    module.__file__ = str(AGENT_FILE)
+    with mock.patch.dict(sys.modules, {MODULE: module}):
+        await built(lambda: Thena(agent_of(prompt="./explorer.agent.md")))()
+
+
+async def asking(service: str, **environment: str) -> None:
+    """Run an agent whose model answers at `service`, without what this machine's environment says of it."""
+    kept = {name: value for name, value in os.environ.items() if "OPENAI" not in name and "PROXY" not in name.upper()}
+    with mock.patch.dict(os.environ, {**kept, **environment}, clear=True):
+        async with Thena(agent_of(provider=OpenAIProvider("gpt-5-mini", base_url=service))) as app:
+            await app.run("hello")
+
+
+async def without_a_key() -> None:
+    """Run with a model service whose key nobody gave."""
+    await asking("https://api.openai.com/v1")
+
+
+async def with_a_wrong_key() -> None:
+    """Run with a model service that refuses the key."""
+    service = Loopback()
+    service.script(Answer({"error": {"message": "Incorrect API key provided."}}, 401, {"x-request-id": "req_7f3a"}))
+    try:
+        await asking(service.url, OPENAI_API_KEY="sk-wrong")
+    finally:
+        service.close()
+
+
+INSTALLED = EntryPoints(
+    [
+        EntryPoint("parallel", "thena_tools.parallel:ParallelTool", "thena.tools"),
+        EntryPoint("broken", "thena_broken.tool:Tool", "thena.tools"),
+        EntryPoint("audit", "thena_audit.plugin", "thena.plugins"),
+    ]
+)
+
+
+def with_installed(provoke: Provoke) -> Provoke:
+    """Do it on a machine where certain packages, and no others, bring tools and plugins."""
+
+    async def provoke_there() -> None:
+        with mock.patch("importlib.metadata.entry_points", INSTALLED.select):
+            await provoke()
+
+    return provoke_there
+
+
+async def use_after_build() -> None:
+    """Add a middleware to an app that is built."""
+    async with Thena(tools=[read_file]) as app:
+        app.use(tool=lambda call, call_next: call_next(call))
+
+
+async def misspelt_tool() -> None:
+    """Ask for the explanation of a tool that is not there."""
+    async with Thena(tools=[read_file]) as app:
+        app.explain("raed_file")
+
+
+async def misspelt_agent() -> None:
+    """Call a tool of an agent that is not there."""
+    async with Thena(agent_of()) as app:
+        await app.call("read_file", {"path": "a"}, agent="Exporer")
+
+
+async def whose_tool() -> None:
+    """Call a tool that two agents have."""
+    second = agent(provider=FakeProvider(), prompt=Prompt(""), tools=[read_file], name="Reviewer")(type("B", (), {}))
+    flow = workflow(steps=[agent_of(), second])(type("Flow", (), {}))
+    async with Thena(flow) as app:
+        await app.call("read_file", {"path": "a"})
+
+
+async def run_sync_in_a_loop() -> None:
+    """Call the script's form of `run` from a coroutine."""
+    Thena(agent_of()).run_sync("go")
+
+
+async def context_outside() -> None:
+    """Ask for the run where there is none."""
+    current_context()
+
+
+async def two_problems() -> None:
+    """Build an app with two mistakes."""
+    async with Thena(tools=[type("ReadFile", (), {}), type("ListDir", (), {})]):
+        pass
+
+
+async def one_problem() -> None:
+    """Build an app with one mistake."""
+    async with Thena(tools=[type("ReadFile", (), {})]):
+        pass
+
+
+def flow_of(*steps: Any, **options: Any) -> Provoke:
+    """Build a workflow."""
+    return built(lambda: Thena(workflow(steps=steps, **options)(type("ReviewFlow", (), {}))))
