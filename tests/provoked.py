@@ -11,20 +11,23 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
+from tests import wrong_parts as w
 from tests.providers.loopback import Answer, Loopback
 from thena_core import (
     BuildError,
     FatalToolError,
     Prompt,
+    RunScoped,
     Thena,
     ToolRequest,
+    WorkflowRuntime,
     agent,
     current_context,
     tool,
     workflow,
 )
 from thena_core.providers import OpenAIProvider
-from thena_core.testing import FakeProvider
+from thena_core.testing import FakeProvider, overridden
 
 Provoke = Callable[[], Awaitable[object]]
 
@@ -63,6 +66,58 @@ def agent_of(members: Mapping[str, Any] | None = None, turns: Any = ("done",), *
 def in_tools(item: Any, **options: Any) -> Provoke:
     """Build an app with one tool."""
     return built(lambda: Thena(tools=[item], **options))
+
+
+def serving(execute: Any, make: Callable[[], Any], *, init: Any = None) -> Provoke:
+    """Build an app with one tool, and a container made for it."""
+    return built(lambda: Thena(tools=[execute_on(execute, init=init)], container=make()))
+
+
+async def bad_close() -> None:
+    """Call a tool that uses a service which cannot be closed."""
+    services = w.services(clock=RunScoped(w.closing_badly))
+    async with Thena(tools=[execute_on(w.takes_clock)], container=services) as app:
+        await app.call("search", {"path": "a"})
+
+
+async def handle_outside() -> None:
+    """Call the handle of a service of a run where no run is."""
+    w.services(clock=RunScoped(w.Clock)).clock()
+
+
+async def override_nothing() -> None:
+    """Override a service that is not there."""
+    with overridden(w.OneClock(), clcok=w.Clock()):
+        pass
+
+
+async def runtime_outside() -> None:
+    """Start a nested run where no run is."""
+    kept: list[WorkflowRuntime] = []
+
+    @tool
+    async def keep(runtime: WorkflowRuntime) -> str:
+        """Keeps it."""
+        kept.append(runtime)
+        return ""
+
+    async with Thena(tools=[keep]) as app:
+        await app.call("keep")
+        await kept[0].run(agent_of())
+
+
+async def nesting() -> None:
+    """Run a workflow that starts itself."""
+
+    @tool
+    async def again(runtime: WorkflowRuntime) -> str:
+        """Starts it again."""
+        await runtime.run(clerk, message="go")
+        return ""
+
+    clerk = agent_of(turns=[ToolRequest("c1", "again", "{}")], tools=[again])
+    async with Thena(clerk) as app:
+        await app.run("go")
 
 
 def built(make: Callable[[], Thena]) -> Provoke:

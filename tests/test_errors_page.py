@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from dependency_injector import providers
 
 from tests import provoked as p
 from tests import wrong_parts as w
@@ -28,6 +29,8 @@ MISTAKES: dict[str, tuple[str, p.Provoke]] = {
     "no such agent": ("ThenaError", p.misspelt_agent),
     "several agents have the tool": ("ThenaError", p.whose_tool),
     "no run here": ("ThenaError", p.context_outside),
+    "no run around": ("ThenaError", p.runtime_outside),
+    "too deep": ("NestingError", p.nesting),
     "a fatal tool": ("FatalToolError", lambda: Thena(tools=[p.delete_all]).call("delete_all")),
     "a thrown budget": ("BudgetExceededError", p.running(budget=Budget(max_tool_calls=0, mode="throw"))),
     "a guard raises": ("HookError", p.running({"before_tool": w.raising_hook})),
@@ -41,7 +44,12 @@ MISTAKES: dict[str, tuple[str, p.Provoke]] = {
     "two markers": ("SignatureError", p.in_tools(p.execute_on(w.takes_model_and_more))),
     "a marker on *args": ("SignatureError", p.in_tools(p.execute_on(w.takes_marked_stars))),
     "a type for checkers only": ("SignatureError", p.in_tools(p.execute_on(w.takes_unknown_type))),
-    "no workflow has a state": ("SignatureError", p.in_tools(p.execute_on(w.takes_state))),
+    "no workflow has a state": ("SignatureError", p.flow_of(p.agent_of(tools=[p.execute_on(w.takes_state)]))),
+    "another state": (
+        "SignatureError",
+        p.flow_of(p.agent_of(tools=[p.execute_on(w.takes_state)]), state=w.Clock),
+    ),
+    "a provided type": ("SignatureError", p.in_tools(p.execute_on(w.takes_unmarked_clock), container=w.OneClock())),
     "no field of the schema": ("SignatureError", p.in_tools(p.execute_on(w.takes_what_is_no_field, schema=w.Args))),
     "nothing to fill in": ("SignatureError", p.in_tools(p.execute_on(w.takes_anything))),
     "a hook's parameter": (
@@ -85,6 +93,38 @@ MISTAKES: dict[str, tuple[str, p.Provoke]] = {
         p.flow_of(loop([p.agent_of()], until=lambda ctx, state, more: True)),
     ),
     "a constructor raises": ("DependencyError", p.in_tools(p.execute_on(w.takes_path, init=w.raising_init))),
+    "a provider raises": (
+        "DependencyError",
+        p.serving(w.takes_clock, lambda: w.services(clock=providers.Singleton(w.failing))),
+    ),
+    "a resource raises": (
+        "DependencyError",
+        p.serving(w.takes_path, lambda: w.services(clock=providers.Resource(w.failing))),
+    ),
+    "a deep chain": ("DependencyError", p.serving(w.takes_clock, w.too_deep)),
+    "an argument is not given": (
+        "MissingDependencyError",
+        p.serving(
+            w.takes_diary, lambda: w.services(clock=providers.Factory(w.Clock), diary=providers.Singleton(w.Diary))
+        ),
+    ),
+    "a dependency is not given": (
+        "MissingDependencyError",
+        p.serving(w.takes_clock, lambda: w.services(clock=providers.Dependency(instance_of=w.Clock))),
+    ),
+    "a provider's type for checkers only": (
+        "MissingDependencyError",
+        p.serving(w.takes_clock, lambda: w.services(clock=providers.Singleton(w.for_checkers))),
+    ),
+    "an override of nothing": ("MissingDependencyError", p.override_nothing),
+    "a circle": ("CircularDependencyError", p.serving(w.takes_clock, w.a_circle)),
+    "a run-scoped service in a constructor": (
+        "ScopeError",
+        p.serving(w.takes_path, w.a_captive, init=w.init_with_clock),
+    ),
+    "a captive": ("ScopeError", p.serving(w.takes_diary, w.a_captive)),
+    "a handle outside": ("ScopeError", p.handle_outside),
+    "a bad close": ("ResourceCloseError", p.bad_close),
     "nothing provides it": ("MissingDependencyError", p.in_tools(p.execute_on(w.takes_clock))),
     "no provider of that name": (
         "MissingDependencyError",
@@ -116,10 +156,11 @@ def texts(section: str) -> list[str]:
 
 
 async def said_of(provoke: p.Provoke) -> tuple[str, str]:
-    """Return class and text of the error that a mistake provokes; this machine's folder is `/`."""
+    """Return class and text of the error that a mistake provokes; this machine's folder is `/`, every line the 12th."""
     with pytest.raises(ThenaError) as caught:
         await provoke()
-    return type(caught.value).__name__, str(caught.value).replace(str(Path.cwd()), "")
+    text = str(caught.value).replace(str(Path.cwd()), "")
+    return type(caught.value).__name__, re.sub(r", line \d+$", ", line 12", text, flags=re.MULTILINE)
 
 
 def test_every_class_has_a_section() -> None:

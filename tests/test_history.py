@@ -211,19 +211,57 @@ async def test_cancelled_at_any_place(way: str) -> None:
     assert interrupted[:2].count(True) == len(interrupted[:2])
 
 
+async def raises(begun: asyncio.Event) -> None:
+    """Fail while cleaning up after a cancellation."""
+    begun.set()
+    try:
+        await asyncio.Event().wait()
+    finally:
+        raise ValueError("clean-up failed")
+
+
+async def raises_none(begun: asyncio.Event) -> None:
+    """The same, with the cancellation out of sight."""
+    begun.set()
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        raise ValueError("clean-up failed") from None
+
+
+async def raises_deeper(begun: asyncio.Event) -> None:
+    """Fail once more while cleaning up after that."""
+    try:
+        await raises(begun)
+    except ValueError:
+        raise OSError("the log is gone, too")  # noqa: B904 - that is the case
+
+
+async def raises_from(begun: asyncio.Event) -> None:
+    """Make another failure of a failed clean-up."""
+    try:
+        await raises(begun)
+    except ValueError as error:
+        raise RuntimeError("not closed") from error
+
+
+async def raises_in_a_group(begun: asyncio.Event) -> None:
+    """Fail while cleaning up in a task group."""
+    async with asyncio.TaskGroup() as group:
+        group.create_task(raises(begun))
+
+
 @pytest.mark.behaviour("F08", "F12")
+@pytest.mark.parametrize(
+    "how", [raises, raises_none, raises_deeper, raises_from, raises_in_a_group], ids=lambda how: how.__name__
+)
 @pytest.mark.parametrize("way", ["one", "all"])
-async def test_a_tool_cannot_keep_a_cancelled_run_going(way: str) -> None:
+async def test_a_tool_cannot_keep_a_cancelled_run_going(how: Any, way: str) -> None:
     """Cancellation passes the error policy, also where the tool makes an exception of it."""
     begun = asyncio.Event()
 
-    async def stubborn() -> str:
-        begun.set()
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            raise ValueError("clean-up failed") from None
-        return "late"
+    async def stubborn() -> None:
+        await how(begun)
 
     asked = [ask("stubborn")] if way == "one" else [ask("stubborn"), ask("nope", None, "c2")]
     history = await cancelled_history([ToolDefinition("stubborn", "d", None, stubborn)], asked, begun)

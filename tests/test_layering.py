@@ -21,7 +21,7 @@ FLOORS = [
     ["hooks"],
     ["calls", "providers"],
     ["agents", "workflows"],
-    ["build", "observers", "app", "handle"],
+    ["build", "life", "observers", "app", "handle"],
     ["testing", "cli", "demo"],
 ]
 FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 from dependency_injector import containers, providers
 from dependency_injector.wiring import Provide
 from pydantic import BaseModel
 
-from thena_core import CallNext, Context, Inject, Input, State, ToolCall, ToolOutput
+from thena_core import CallNext, Context, Inject, Input, RunScoped, State, ToolCall, ToolOutput, hookimpl
 from thena_core.providers import ChatRequest, ChatTurn, Provider
 
 if TYPE_CHECKING:
@@ -23,6 +24,13 @@ class Clock:
     """A service."""
 
 
+class Diary:
+    """Holds a clock."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+
+
 class OneClock(containers.DeclarativeContainer):
     """A container with a clock."""
 
@@ -34,6 +42,48 @@ class TwoClocks(containers.DeclarativeContainer):
 
     utc = providers.Singleton(Clock)
     local = providers.Singleton(Clock)
+
+
+def failing() -> Clock:
+    raise OSError("disk full")
+
+
+def closing_badly() -> Iterator[Clock]:
+    yield Clock()
+    raise OSError("disk full")
+
+
+def for_checkers() -> OnlyForCheckers | Clock:
+    return Clock()
+
+
+def services(**named: Any) -> Any:
+    """Make a container of these providers."""
+    container = containers.DynamicContainer()
+    container.set_providers(**named)
+    return container
+
+
+def a_circle() -> Any:
+    """Make a container whose two providers need one another."""
+    diary: Any = providers.Singleton(Diary)
+    clock = providers.Singleton(Clock, diary)
+    diary.add_kwargs(clock=clock)
+    return services(clock=clock, diary=diary)
+
+
+def a_captive() -> Any:
+    """Make a container whose singleton holds a service of a run."""
+    clock: Any = RunScoped(Clock)
+    return services(clock=clock, diary=providers.Singleton(Diary, clock=clock))
+
+
+def too_deep() -> Any:
+    """Make a container with a chain of providers that nobody reads."""
+    chain = providers.Factory(Clock)
+    for _ in range(201):
+        chain = providers.Factory(Clock, chain)
+    return services(clock=chain)
 
 
 class NeedsAKey(Provider):
@@ -105,11 +155,23 @@ async def takes_clock(self: Any, path: str, clock: Annotated[Clock, Inject]) -> 
     return ""
 
 
+async def takes_diary(self: Any, path: str, diary: Annotated[Diary, Inject]) -> str:
+    return ""
+
+
+async def takes_unmarked_clock(self: Any, clock: Clock) -> str:
+    return ""
+
+
 async def takes_named(self: Any, path: str, clock: Annotated[Clock, Provide["clcok"]]) -> str:
     return ""
 
 
 async def takes_anything(self: Any, **options: Any) -> str:
+    return ""
+
+
+async def takes_function(self: Any, function: Callable[[], int]) -> str:
     return ""
 
 
@@ -132,4 +194,42 @@ def raising_init(self: Any) -> None:
 def init_with_context(self: Any, ctx: Context[Any]) -> None: ...
 
 
+def init_with_clock(self: Any, clock: Clock) -> None: ...
+
+
 def init_with_text(self: Any, root: str) -> None: ...
+
+
+def init_for_checkers(self: Any, day: OnlyForCheckers) -> None: ...
+
+
+class Audit:
+    """A plugin with nothing wrong."""
+
+    @hookimpl
+    def on_event(self, event: Any) -> None: ...
+
+
+class Wrapping:
+    """A plugin that wraps, as pluggy allows."""
+
+    @hookimpl(wrapper=True)
+    def before_tool(self, call: Any) -> Any:
+        return (yield)
+
+
+class Unmarked:
+    """A plugin that forgot a mark."""
+
+    @hookimpl
+    def on_event(self, event: Any) -> None: ...
+
+    def before_tool(self, call: Any) -> None: ...
+
+
+async def on_event_async(self: Any, event: Any) -> None: ...
+
+
+AUDIT = Audit()
+WRAPPING = Wrapping()
+UNMARKED = Unmarked()

@@ -24,8 +24,10 @@ from thena_core.errors import (
     HookError,
     MiddlewareError,
     MissingDependencyError,
+    NestingError,
     PluginLoadError,
     ProviderError,
+    ResourceCloseError,
     RunAborted,
     ScopeError,
     SignatureError,
@@ -40,15 +42,20 @@ from thena_core.output import Outcome, ToolOutput
 from thena_core.providers.base import ChatCall, ChatMiddleware, ChatNext
 from thena_core.record.tree import Event
 from thena_core.run import RunResult
-from thena_core.workflows import loop, until_answered, workflow
+from thena_core.workflows import WorkflowRuntime, loop, until_answered, workflow
 
 if TYPE_CHECKING:
+    from thena_core.di.scopes import RunScoped
     from thena_core.hooks.specs import hookimpl
     from thena_core.record.report import Report
 
 __version__ = "0.1.0"
 
-_LAZY = {"Report": "thena_core.record.report", "hookimpl": "thena_core.hooks.specs"}
+_LAZY = {
+    "Report": "thena_core.record.report",
+    "RunScoped": "thena_core.di.scopes",
+    "hookimpl": "thena_core.hooks.specs",
+}
 
 __all__ = [
     "AgentDefinitionError",
@@ -73,13 +80,16 @@ __all__ = [
     "Message",
     "MiddlewareError",
     "MissingDependencyError",
+    "NestingError",
     "Outcome",
     "PluginLoadError",
     "Prompt",
     "ProviderError",
     "Report",
+    "ResourceCloseError",
     "RunAborted",
     "RunResult",
+    "RunScoped",
     "RunUsage",
     "ScopeError",
     "SignatureError",
@@ -96,6 +106,7 @@ __all__ = [
     "Toolbox",
     "Tools",
     "WorkflowDefinitionError",
+    "WorkflowRuntime",
     "agent",
     "current_context",
     "hookimpl",

@@ -218,10 +218,10 @@ class BuiltAgent:
         return step
 
     async def _call_one(self, run: Run, request: ToolRequest, node: Node | None) -> None:
-        name = request.name
-        inv = Invocation(run, request.id, name, request.arguments, node, None, 0)
+        name, toolset = request.name, self.toolset
+        inv = Invocation(run, toolset, request.id, name, request.arguments, node)
         try:
-            output = await self.toolset.handler(run, name)(inv)
+            output = await toolset.handler(run, name)(inv)
         except BaseException:
             run.history.append(_answer(request, inv.output))
             raise
@@ -234,7 +234,7 @@ class BuiltAgent:
         calls = [
             (
                 toolset.handler(run, request.name),
-                Invocation(run, request.id, request.name, request.arguments, node, None, index),
+                Invocation(run, toolset, request.id, request.name, request.arguments, node, None, index),
                 toolset.definition(request.name),
             )
             for index, request in enumerate(requests)

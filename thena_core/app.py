@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from thena_core._render import did_you_mean
 from thena_core.budget import Budget, Tracker
-from thena_core.build import Built, Collected, OnPluginError, build
+from thena_core.build import Assembly, Built, Collected, OnPluginError
 from thena_core.call import Invocation, ToolMiddleware
 from thena_core.calls.explain import Explanation
 from thena_core.calls.threads import ThreadPool
 from thena_core.context import Context
 from thena_core.definition import Disclosure
 from thena_core.errors import ThenaError
+from thena_core.life import Life
 from thena_core.messages import Message
 from thena_core.observers import LogOption, Observers
 from thena_core.output import ToolOutput
 from thena_core.providers.base import ChatMiddleware
 from thena_core.record.tree import Recorder
-from thena_core.run import Place, Run, RunResult, StoppedBy, current
+from thena_core.run import Run, RunResult, StoppedBy
+from thena_core.workflows import call_alone, opening
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -65,13 +67,16 @@ class Thena:
         disclose: Disclosure | None = None,
     ) -> None:
         self._given = (target, tools, workflows, container, blocked, on_plugin_error, disclose or {})
-        self._plugins: list[Any] | Literal["installed"] = "installed" if plugins == "installed" else list(plugins)
+        named = [plugins] if isinstance(plugins, str) and plugins != "installed" else plugins
+        self._plugins: list[Any] | Literal["installed"] = "installed" if named == "installed" else list(named)
         self._observers = Observers(log, report, redact)
         self._tool_middleware: list[ToolMiddleware] = []
         self._chat_middleware: list[ChatMiddleware] = []
         self._threads = ThreadPool()
         self._built: Built | None = None
+        self._life: Life | None = None
         self._building = asyncio.Lock()
+        self._builder: asyncio.Task[Any] | None = None
         self._closed = False
         self._runner: asyncio.Runner | None = None
 
@@ -88,7 +93,7 @@ class Thena:
         Raises:
             ThenaError: After the app is built.
         """
-        if self._built is not None:
+        if self._built is not None or self._builder is not None:
             raise ThenaError(
                 "[thena] use() comes before the app is built, and it is built already. "
                 "Call it before `async with app` and before the first run."
@@ -150,25 +155,16 @@ class Thena:
         target = built.target
         if target is None:
             raise ThenaError("[thena] This app has nothing to run. Write: Thena(MyWorkflow), or use app.call(…).")
-        messages = _messages(message, history, memory)
         state = target.state() if target.state is not None else None
         run_id = run_id or new_run_id()
-        run = self._new_run(messages, data, state, budget, run_id, self._observers.recorder(run_id, log, report))
-        token = current.set(Place(run, None))
+        recorder = self._observers.recorder(run_id, log, report, built.listeners)
+        run = self._new_run(opening(message, history, memory), data, state, budget, run_id, recorder)
         try:
-            recorder = run.recorder
-            if recorder is None:
-                await target.step(run, None)
-            else:
-                run.root = recorder.open("workflow", target.name, None, message)
-                current.set(Place(run, run.root))
-                await target.step(run, run.root)
+            stopped_by = await target.carry_out(run, None, message)
         except BaseException as error:
             self._failed(run, error, report)
             raise
-        finally:
-            current.reset(token)
-        return self._finished(run, report)
+        return self._result(run, stopped_by, report)
 
     def run_sync(self, message: str | None = None, **options: Any) -> RunResult:
         """Run the app from a script without an event loop; the arguments are those of `run`.
@@ -211,19 +207,18 @@ class Thena:
         """
         built = self._built or await self._ready()
         toolset = built.toolset_for(tool, agent)
+        if state is None and toolset.state is not None:
+            state = toolset.state()
         run_id = new_run_id()
-        run = self._new_run([], data, state, budget, run_id, self._observers.recorder(run_id, None, False))
-        token = current.set(Place(run, None))
-        inv = Invocation(
-            run, "call", tool, arguments if isinstance(arguments, str) else dict(arguments or {}), None, None, 0
+        run = self._new_run(
+            [], data, state, budget, run_id, self._observers.recorder(run_id, None, False, built.listeners)
         )
+        raw = arguments if isinstance(arguments, str) else dict(arguments or {})
         try:
-            return await toolset.handler(run, tool)(inv)
+            return await call_alone(run, Invocation(run, toolset, "call", tool, raw))
         except BaseException as error:
             self._failed(run, error, None)
             raise
-        finally:
-            current.reset(token)
 
     def explain(self, tool: str, *, agent: str | type | None = None, show: bool = True) -> Explanation:
         """Return, and print, a tool's schema, what fills its parameters, and its layers in order with their origin.
@@ -243,20 +238,32 @@ class Thena:
         return found
 
     async def close(self) -> None:
-        """Close what the app opened."""
+        """Close what the app opened: plugins in reverse order, model providers, the container's resources.
+
+        Raises:
+            HookError: Where a plugin's `shutdown` failed; everything else is closed first.
+        """
         if self._closed:
             return
         self._closed = True
-        built = self._built
-        if built is not None:
-            for provider in built.providers:
-                await provider.aclose()
+        if self._life is not None:
+            await self._life.close()
         self._threads.close()
 
     async def _ready(self) -> Built:
+        if self._builder is not None and self._builder is asyncio.current_task():
+            raise ThenaError("[thena] A plugin's startup cannot run the app: it is built when all of them are done.")
         async with self._building:
             if self._built is None:
-                self._built = build(self._collected(), self._threads)
+                self._builder = asyncio.current_task()
+                try:
+                    assembly = Assembly(self._collected(), self._threads)
+                    assembly.inspect()
+                    life = Life(assembly)
+                    self._built = await life.open(self)
+                    self._life = life
+                finally:
+                    self._builder = None
             return self._built
 
     def _collected(self) -> Collected:
@@ -289,17 +296,8 @@ class Thena:
         run.context = Context(run)
         return run
 
-    def _finished(self, run: Run, report: bool | Report | None) -> RunResult:
-        stopped_by = run.stopped_by or run.loop_ended or "answered"
-        if run.root is not None and run.recorder is not None:
-            run.recorder.close(run.root, output=run.output)
-        return self._result(run, stopped_by, report)
-
     def _failed(self, run: Run, error: BaseException, report: bool | Report | None) -> None:
-        """Close the record, and hang what there was on the error: as `.run` where it is ours, else the id as a note."""
-        if run.root is not None and run.recorder is not None:
-            text = str(error) if isinstance(error, ThenaError) else type(error).__name__
-            run.recorder.close(run.root, "error", error=text)
+        """Hang what there was on the error: as `.run` where it is ours, else the id as a note."""
         result = self._result(run, run.stopped_by or "stop", report)
         if isinstance(error, ThenaError):
             error.run = error.run or result
@@ -316,16 +314,3 @@ class Thena:
 def new_run_id() -> str:
     """Make up an id: the time, so that folders sort, and six random hexadecimal digits."""
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
-
-
-def _messages(
-    message: str | None, history: Sequence[Message] | None, memory: str | Sequence[Message] | None
-) -> list[Message]:
-    messages = list(history or ())
-    if isinstance(memory, str):
-        messages.append(Message("user", memory))
-    elif memory is not None:
-        messages.extend(memory)
-    if message is not None:
-        messages.append(Message("user", message))
-    return messages

@@ -7,19 +7,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from thena_core._render import did_you_mean, listed
+from thena_core._render import did_you_mean, listed, qualified_name, said_by
 from thena_core.agents import AgentSpec, BuiltAgent, agent_spec, prompt_text
 from thena_core.call import ToolMiddleware
+from thena_core.calls.compose import Draft, ToolsetBuilder
 from thena_core.calls.threads import ThreadPool
-from thena_core.calls.toolset import Toolset, ToolsetBuilder
-from thena_core.definition import Disclosure, ToolDefinition
+from thena_core.calls.toolset import Toolset
+from thena_core.definition import Disclosure
 from thena_core.di.catalog import Catalog
 from thena_core.di.resolver import Resolver
-from thena_core.errors import AgentDefinitionError, BuildError, ThenaError
-from thena_core.hooks.chain import Hook, agent_hooks
+from thena_core.di.resources import Resources
+from thena_core.errors import AgentDefinitionError, BuildError, DependencyError, ThenaError
+from thena_core.hooks.chain import agent_hooks
 from thena_core.providers.base import ChatMiddleware, Provider
 from thena_core.providers.chat import chat_handler
-from thena_core.workflows import BuiltWorkflow, build_workflow
+from thena_core.record.tree import Listener
+from thena_core.schema.signature import bound
+from thena_core.workflows import BuiltWorkflow, WorkflowRuntime, build_workflow
 
 if TYPE_CHECKING:
     from thena_core.hooks.manager import Plugins
@@ -54,6 +58,7 @@ class Built:
         agents: The agents by name.
         providers: The model providers, to be closed with the app.
         plugins: The plugins in use.
+        listeners: What observes every run: the plugins' `on_event`.
     """
 
     target: BuiltWorkflow | None
@@ -61,6 +66,7 @@ class Built:
     agents: Mapping[str, BuiltAgent]
     providers: Sequence[Provider]
     plugins: Plugins | None
+    listeners: tuple[Listener, ...]
 
     def toolset_for(self, tool: str, agent: str | type | None) -> Toolset:
         """Find whose tool is meant: the app's own, the named agent's, or that of the only agent that has it.
@@ -86,78 +92,129 @@ class Built:
         return only[0].toolset if len(only) == 1 and not self.toolset.definitions else self.toolset
 
 
-def build(collected: Collected, threads: ThreadPool) -> Built:
-    """Inspect, resolve and compose everything.
+class Assembly:
+    """An app on its way from what was collected to what runs: inspect first, raise every problem, then compose."""
 
-    Raises:
-        BuildError: With every problem that was found.
-    """
-    problems: list[Exception] = []
-    plugins = None
-    if collected.plugins:
-        from thena_core.hooks.manager import load_plugins  # noqa: PLC0415 - pluggy costs 18 ms
-
-        plugins = load_plugins(
-            collected.plugins, blocked=collected.blocked, on_error=collected.on_plugin_error, problems=problems
-        )
-    builder = ToolsetBuilder(
-        resolver=Resolver(Catalog(collected.container), {}),
-        threads=threads,
-        middleware=collected.tool_middleware,
-        plugin_before=plugins.chain("before_tool") if plugins else (),
-        plugin_after=plugins.chain("after_tool") if plugins else (),
-        plugin_middleware=functools.partial(_plugin_middleware, plugins),
-        disclose=collected.disclose,
-        redact=collected.redact,
-        problems=problems,
-    )
-    assembly = _Assembly(collected, builder, plugins)
-    target = None
-    if collected.target is not None:
-        target = build_workflow(collected.target, assembly.agent, problems)
-    for cls in collected.workflows:
-        build_workflow(cls, assembly.agent, problems)
-    toolset = builder.build(collected.tools, owner="the app", hooks={}, state=None)
-    if problems:
-        raise BuildError(_distinct(problems))
-    agents = {built.name: built for built in assembly.agents.values()}
-    return Built(target, toolset, agents, assembly.providers, plugins)
-
-
-class _Assembly:
-    """Build each agent once per kind of state."""
-
-    def __init__(self, collected: Collected, builder: ToolsetBuilder, plugins: Plugins | None) -> None:
+    def __init__(self, collected: Collected, threads: ThreadPool) -> None:
         self._collected = collected
-        self._builder = builder
-        self._plugins = plugins
-        self.agents: dict[tuple[Any, type | None], BuiltAgent] = {}
-        self.providers: list[Provider] = []
+        self.problems: list[Exception] = []
+        self.plugins = _load_plugins(collected, self.problems)
+        plugins = self.plugins
+        containers = [] if collected.container is None else [_instance(collected.container)]
+        containers += plugins.containers() if plugins is not None else []
+        catalog = Catalog(containers)
+        self.resources = Resources(catalog)
+        self.resolver = Resolver(catalog, WorkflowRuntime(self.workflow))
+        self._builder = ToolsetBuilder(
+            resolver=self.resolver,
+            threads=threads,
+            middleware=collected.tool_middleware,
+            plugin_before=plugins.chain("before_tool") if plugins is not None else (),
+            plugin_after=plugins.chain("after_tool") if plugins is not None else (),
+            plugin_middleware=plugins.tool_middleware if plugins is not None else lambda _tool: (),
+            disclose=collected.disclose,
+            redact=collected.redact,
+        )
+        self._drafts: dict[tuple[Any, type | None], Draft] = {}
+        self._agents: dict[tuple[Any, type | None], BuiltAgent] = {}
+        self._workflows: dict[Any, BuiltWorkflow] = {}
+        self._providers: list[Provider] = []
+        self._app_draft = Draft({}, None)
 
-    def agent(self, cls: Any, state: type | None) -> BuiltAgent:
-        key = (cls, state)
-        if key not in self.agents:
-            self.agents[key] = self._build(cls, agent_spec(cls), state)
-        return self.agents[key]
+    def inspect(self) -> None:
+        """Look at everything.
 
-    def _build(self, cls: Any, spec: AgentSpec, state: type | None) -> BuiltAgent:
-        builder = self._builder
-        problems = builder.problems
+        Raises:
+            BuildError: With every problem that was found.
+        """
+        collected = self._collected
+        targets = [cls for cls in (collected.target, *collected.workflows) if cls is not None]
+        for cls in targets:
+            build_workflow(cls, self._inspect_agent, self.problems)
+        self._app_draft = self._builder.draft(
+            collected.tools, owner="the app", state=None, any_state=True, problems=self.problems
+        )
+        self._raise_problems()
+
+    async def start(self) -> Built:
+        """Open the resources, make the instances, compose the layers.
+
+        Raises:
+            BuildError: Where a constructor or a resource fails; what was opened is closed again.
+        """
+        try:
+            await self.resources.open()
+            await self.resolver.start()
+            toolset = await self._builder.compose(self._app_draft, {})
+            for key in self._drafts:
+                await self._compose_agent(*key)
+        except BaseException as error:
+            await self.resources.close()
+            if isinstance(error, DependencyError):
+                raise BuildError([error]) from error
+            raise
+        agents = {built.name: built for built in self._agents.values()}
+        target = self._collected.target
+        built = None if target is None else self._composed(target)
+        for cls in self._collected.workflows:
+            self._composed(cls)
+        listeners = self.plugins.listeners() if self.plugins is not None else ()
+        return Built(built, toolset, agents, self._providers, self.plugins, listeners)
+
+    async def workflow(self, cls: Any) -> BuiltWorkflow:
+        """Return a workflow for a nested run; one that was not listed is built now.
+
+        Raises:
+            BuildError: Where it cannot be.
+        """
+        if cls not in self._workflows:
+            known = set(self._drafts)
+            build_workflow(cls, self._inspect_agent, self.problems)
+            self._raise_problems()
+            try:
+                await self.resolver.start()
+                for key in self._drafts.keys() - known:
+                    await self._compose_agent(*key)
+            except DependencyError as problem:
+                raise BuildError([problem]) from problem
+        return self._composed(cls)
+
+    def _composed(self, cls: Any) -> BuiltWorkflow:
+        if cls not in self._workflows:
+            self._workflows[cls] = build_workflow(cls, lambda agent, state: self._agents[agent, state], [])
+        return self._workflows[cls]
+
+    def _raise_problems(self) -> None:
+        if self.problems:
+            problems, self.problems = self.problems, []
+            raise BuildError(_distinct(problems))
+
+    def _inspect_agent(self, cls: Any, state: type | None) -> None:
+        if (cls, state) in self._drafts:
+            return
+        spec, problems = agent_spec(cls), self.problems
         name = spec.name or cls.__name__
-        hooks: dict[str, Hook] = {}
+        self.resolver.inspect(cls, f"agent {name}", problems)
+        agent_hooks(cls, functools.partial(bound, cls), problems)
         try:
-            hooks = agent_hooks(builder.resolver.build(cls), problems)
+            prompt_text(cls, spec.prompt)
         except ThenaError as problem:
             problems.append(problem)
-        system = ""
-        try:
-            system = prompt_text(cls, spec.prompt)
-        except ThenaError as problem:
-            problems.append(problem)
-        toolset = builder.build(spec.tools, owner=f"the agent {name}", hooks=hooks, state=state)
-        around = [*_plugin_chat_middleware(self._plugins, cls), *self._collected.chat_middleware]
+        owner = f"the agent {name}"
+        draft = self._builder.draft(spec.tools, owner=owner, state=state, any_state=False, problems=problems)
+        self._drafts[cls, state] = draft
+
+    async def _compose_agent(self, cls: Any, state: type | None) -> None:
+        spec = agent_spec(cls)
+        instance = await self.resolver.instance(cls)
+        hooks = agent_hooks(cls, functools.partial(getattr, instance), [])
+        toolset = await self._builder.compose(self._drafts[cls, state], hooks)
+        plugins = self.plugins
+        around = [*(plugins.chat_middleware(cls) if plugins is not None else ()), *self._collected.chat_middleware]
         chat, chat_recorded = chat_handler(around)
-        return BuiltAgent(name, spec, system, toolset, hooks, chat, chat_recorded, self._provider(cls, spec))
+        name = spec.name or cls.__name__
+        system, provider = prompt_text(cls, spec.prompt), self._provider(cls, spec)
+        self._agents[cls, state] = BuiltAgent(name, spec, system, toolset, hooks, chat, chat_recorded, provider)
 
     def _provider(self, cls: type, spec: AgentSpec) -> Callable[[], Provider]:
         """An instance or a class serves all runs of the app; a function makes one per run."""
@@ -165,58 +222,33 @@ class _Assembly:
         if isinstance(source, type):
             try:
                 source = source()
-            except Exception as error:  # noqa: BLE001 - whatever a class raises, it is a problem of the build
-                self._builder.problems.append(
-                    AgentDefinitionError(
-                        f"[thena] The provider of {cls.__name__}, {spec.provider!r}, cannot be made without arguments "
-                        f"({type(error).__name__}: {error}). Give an instance or a function that makes one."
-                    )
+            except Exception as error:
+                problem = AgentDefinitionError(
+                    f"[thena] The provider of {cls.__name__}, {qualified_name(spec.provider)}, cannot be made without "
+                    f"arguments ({said_by(error)}). Give an instance or a function that makes one."
                 )
-                return _no_provider
+                raise BuildError([problem]) from error
         if isinstance(source, Provider):
             provider = source
-            if provider not in self.providers:
-                self.providers.append(provider)
+            if provider not in self._providers:
+                self._providers.append(provider)
             return lambda: provider
         return source
 
 
-def _plugin_middleware(plugins: Plugins | None, tool: ToolDefinition) -> list[tuple[str, ToolMiddleware]]:
-    if plugins is None:
-        return []
-    made = [(name, ask(tool=tool)) for name, ask in _asking(plugins, "tool_middleware", "tool")]
-    return [(f"{function.__qualname__} of {name}", function) for name, function in made if function is not None]
+def _load_plugins(collected: Collected, problems: list[Exception]) -> Plugins | None:
+    if not collected.plugins:
+        return None
+    from thena_core.hooks.manager import load_plugins  # noqa: PLC0415 - pluggy costs 18 ms
+
+    return load_plugins(
+        collected.plugins, blocked=collected.blocked, on_error=collected.on_plugin_error, problems=problems
+    )
 
 
-def _plugin_chat_middleware(plugins: Plugins | None, agent: type) -> list[ChatMiddleware]:
-    if plugins is None:
-        return []
-    made = [ask(agent=agent) for _, ask in _asking(plugins, "chat_middleware", "agent")]
-    return [function for function in made if function is not None]
-
-
-def _asking(plugins: Plugins, hook: str, argument: str) -> list[tuple[str, Callable[..., Any]]]:
-    """Return each plugin's function, called with the argument only if it takes it."""
-    return [
-        (name, function if argument in _names(function) else _without_arguments(function))
-        for name, function in plugins.implementations(hook)
-    ]
-
-
-def _without_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
-    def ask(**_arguments: Any) -> Any:
-        return function()
-
-    return ask
-
-
-def _no_provider() -> Provider:
-    raise ThenaError("[thena] An app with build problems has no provider.")
-
-
-def _names(function: Callable[..., Any]) -> Sequence[str]:
-    code = getattr(function, "__code__", None) or getattr(getattr(function, "__func__", None), "__code__", None)
-    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code is not None else ()
+def _instance(container: Any) -> Any:
+    """Accept a container's class, too: what is meant is an instance of it."""
+    return container() if isinstance(container, type) else container
 
 
 def _distinct(problems: Sequence[Exception]) -> list[Exception]:

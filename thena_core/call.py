@@ -50,15 +50,26 @@ class Invocation:
         "raw",
         "run",
         "schema",
+        "services",
         "time_limit",
+        "toolset",
         "turn",
         "view",
     )
 
     def __init__(
-        self, run: Run, call_id: str, name: str, raw: Any, parent: Node | None, outer: Invocation | None, index: int
+        self,
+        run: Run,
+        toolset: Any,
+        call_id: str,
+        name: str,
+        raw: Any,
+        parent: Node | None = None,
+        outer: Invocation | None = None,
+        index: int = 0,
     ) -> None:
         self.run = run
+        self.toolset = toolset
         self.id = call_id
         self.name = name
         self.raw = raw
@@ -74,6 +85,7 @@ class Invocation:
         self.schema: ArgumentsReader | None = None
         self.view: ToolCall | None = None
         self.time_limit: float | None = None
+        self.services: dict[str, Any] | None = None
 
     @property
     def max_output_chars(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from thena_core._render import indented
+from thena_core._render import indented, said_by
 
 if TYPE_CHECKING:
     from typing import Self
@@ -96,6 +96,18 @@ class RunAborted(EndsRun):
         self.reason = reason
 
 
+class NestingError(EndsRun):
+    """End a run whose workflows start one another too deep; recursion is stopped by the budget before it comes here.
+
+    Attributes:
+        depth: How deep it went.
+    """
+
+    def __init__(self, depth: int) -> None:
+        super().__init__(f"workflows are nested {depth} deep, and no deeper; does one of them start itself?")
+        self.depth = depth
+
+
 class SignatureError(ThenaError):
     """Report a parameter that cannot be filled: which callable, which parameter, and how to write it."""
 
@@ -135,6 +147,19 @@ class CircularDependencyError(DependencyError):
 
 class ScopeError(DependencyError):
     """Something that lives long asks for something that lives shorter."""
+
+
+class ResourceCloseError(ThenaError):
+    """Report run-scoped services that failed to close after a run that had no error of its own.
+
+    Attributes:
+        failures: The service's name and its exception, of each.
+    """
+
+    def __init__(self, failures: Sequence[tuple[str, BaseException]]) -> None:
+        texts = [f'"{name}": {said_by(failure)}' for name, failure in failures]
+        super().__init__(f"[thena] The run ended well, but services failed to close: {'; '.join(texts)}")
+        self.failures = failures
 
 
 class PluginLoadError(ThenaError):

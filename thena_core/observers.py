@@ -36,9 +36,11 @@ class Observers:
 
         return mask
 
-    def recorder(self, run_id: str, log: LogOption | None, report: bool | Report | None) -> Recorder | None:
-        """Return a recorder, or `None` where nobody looks."""
-        listeners = self._listeners(self.log if log is None else log)
+    def recorder(
+        self, run_id: str, log: LogOption | None, report: bool | Report | None, plugins: tuple[Listener, ...]
+    ) -> Recorder | None:
+        """Return a recorder, or `None` where nobody looks: no log, no report, no plugin that observes."""
+        listeners = (*self._listeners(self.log if log is None else log), *plugins)
         wanted = self.report if report is None else report
         return Recorder(run_id, listeners) if listeners or wanted else None
 

@@ -84,11 +84,13 @@ class Run:
         "history",
         "id",
         "loop_ended",
+        "nested",
         "on_text",
         "output",
         "parent",
         "recorder",
         "root",
+        "services",
         "started",
         "state",
         "stopped_by",
@@ -120,6 +122,8 @@ class Run:
         self.on_text = on_text
         self.context: Context[Any]
         self.agents: dict[Any, Any] = {}
+        self.services: Any = None  # di.keeper's, made at the first run-scoped service
+        self.nested = 0
         self.ended: EndsRun | None = None
         self.output: Any = None
         self.stopped_by: StoppedBy | None = None

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from thena_core.agents import BuiltAgent
+from thena_core.budget import Budget, Tracker
+from thena_core.call import Handler, Invocation
 from thena_core.context import Context
-from thena_core.errors import EndsRun, WorkflowDefinitionError
+from thena_core.errors import EndsRun, NestingError, ThenaError, WorkflowDefinitionError
+from thena_core.messages import Message
+from thena_core.output import ToolOutput
 from thena_core.record.tree import Node
-from thena_core.run import Run, StoppedBy
+from thena_core.run import Place, Run, RunResult, StoppedBy, current
 
 ClassT = TypeVar("ClassT", bound=type)
 Until = Callable[..., Any]
 
 MAX_ITERATIONS = 10
 MAX_FAILS = 5
+MAX_DEPTH = 16
+"""How deep workflows may start one another; each level holds a run, its services and its frames."""
 
 
 def until_answered(ctx: Context[Any]) -> bool:
@@ -152,20 +158,148 @@ class BuiltWorkflow:
             if run.stopped_by is not None:
                 return
 
+    async def carry_out(self, run: Run, parent: Node | None, message: str | None) -> StoppedBy:
+        """Carry out a run from its first step to the closing of its services; say why it ended.
+
+        Args:
+            run: The run.
+            parent: The node that it stands under: a tool's, for a nested run.
+            message: What it is asked, for the record.
+
+        Raises:
+            ThenaError: Where it fails; whatever leaves it, its services are closed and its nodes ended.
+        """
+        recorder = run.recorder
+        node = run.root = None if recorder is None else recorder.open("workflow", self.name, parent, message)
+        token = current.set(Place(run, node))
+        try:
+            try:
+                await self.step(run, node)
+            except BaseException as error:
+                await _close_services(run, error)
+                raise
+            await _close_services(run, None)
+        except BaseException as error:
+            if recorder is not None and node is not None:
+                text = str(error) if isinstance(error, ThenaError) else type(error).__name__
+                recorder.close(node, "error", error=text)
+            raise
+        finally:
+            current.reset(token)
+        if recorder is not None and node is not None:
+            recorder.close(node, output=run.output)
+        return run.stopped_by or run.loop_ended or "answered"
+
+
+async def call_alone(run: Run, inv: Invocation) -> ToolOutput:
+    """Run one tool through every layer in a run of its own, and close the run's services."""
+    token = current.set(Place(run, None))
+    try:
+        handler: Handler = inv.toolset.handler(run, inv.name)
+        output = await handler(inv)
+    except BaseException as error:
+        await _close_services(run, error)
+        raise
+    else:
+        await _close_services(run, None)
+        return output
+    finally:
+        current.reset(token)
+
+
+async def _close_services(run: Run, error: BaseException | None) -> None:
+    if run.services is not None:
+        await run.services.close(error)
+
 
 async def _truth(value: Any) -> bool:
     """Read what an `until` returned that is no plain bool; it may be `async def`."""
     return bool(await value if inspect.isawaitable(value) else value)
 
 
+class WorkflowRuntime:
+    """Start a workflow from inside a tool: ask for it in a constructor, or in `execute`."""
+
+    __thena_role__ = "runtime"
+
+    def __init__(self, find: Callable[[Any], Awaitable[BuiltWorkflow]]) -> None:
+        self._find = find
+
+    async def run(
+        self,
+        workflow: type,
+        *,
+        message: str | None = None,
+        memory: str | Sequence[Message] | None = None,
+        budget: Budget | None = None,
+    ) -> RunResult:
+        """Run a workflow with a history of its own, in the budget, the record and the `data` of the run around it.
+
+        Args:
+            workflow: A workflow class, or an agent class; listed in `Thena(workflows=[…])`, it is checked at build.
+            message: What it is asked.
+            memory: Text or messages put before the message; nothing else of the outer history is passed.
+            budget: What it may use; the outer run's limits hold as well.
+
+        Raises:
+            EndsRun: What ends the outer run, too.
+            ThenaError: Outside of a run.
+        """
+        place = current.get(None)
+        if place is None:
+            raise ThenaError("[thena] WorkflowRuntime.run() was called outside of a run: it starts nested ones.")
+        outer = place.run
+        if outer.depth >= MAX_DEPTH:
+            raise outer.end(NestingError(MAX_DEPTH))
+        built = await self._found(outer, workflow)
+        outer.nested += 1
+        run = Run(
+            f"{outer.id}.{outer.nested}",
+            history=opening(message, None, memory),
+            data=outer.data,
+            state=built.state() if built.state is not None else None,
+            tracker=Tracker(budget, outer.tracker),
+            recorder=outer.recorder,
+            parent=outer,
+        )
+        run.context = Context(run)
+        try:
+            stopped_by = await built.carry_out(run, place.node, message)
+        except EndsRun as error:
+            outer.end(error)
+            raise
+        return RunResult(run.output, run.usage(), stopped_by, run.history, run.id)
+
+    async def _found(self, outer: Run, workflow: type) -> BuiltWorkflow:
+        try:
+            return await self._find(workflow)
+        except EndsRun as error:  # a workflow that cannot be built
+            outer.end(error)
+            raise
+
+
+def opening(
+    message: str | None, history: Sequence[Message] | None, memory: str | Sequence[Message] | None
+) -> list[Message]:
+    """Return what a run's history begins with: a former one, what is remembered, what is said now."""
+    messages = list(history or ())
+    if isinstance(memory, str):
+        messages.append(Message("user", memory))
+    elif memory is not None:
+        messages.extend(memory)
+    if message is not None:
+        messages.append(Message("user", message))
+    return messages
+
+
 def build_workflow(
-    cls: Any, make_agent: Callable[[Any, type | None], BuiltAgent], problems: list[Exception]
+    cls: Any, make_agent: Callable[[Any, type | None], BuiltAgent | None], problems: list[Exception]
 ) -> BuiltWorkflow:
     """Make the steps of a workflow; what is wrong is added to `problems`.
 
     Args:
         cls: A workflow class, or an agent class, which is looped until it answers.
-        make_agent: Builds an agent for the workflow's state.
+        make_agent: Builds an agent for the workflow's state; returns `None` where it only inspects it.
         problems: Where problems go.
     """
     spec: WorkflowSpec | None = getattr(cls, "__thena_workflow__", None)
@@ -192,7 +326,7 @@ def _build_step(
     step: Any,
     where: str,
     state: type | None,
-    make_agent: Callable[[Any, type | None], BuiltAgent],
+    make_agent: Callable[[Any, type | None], BuiltAgent | None],
     problems: list[Exception],
 ) -> Step | None:
     if isinstance(step, Loop):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 from thena_core import Event, Message, Prompt, RunResult, Thena, ThenaError, ToolRequest, agent
 from thena_core.testing import FakeProvider
 from thena_core.testing.provider import ScriptedTurn
+
+DEADLINE = 10.0
+"""Seconds after which a run is taken to hang: the test fails, and does not wait for ever."""
 
 
 class NoHooks:
@@ -63,7 +67,7 @@ class Scripted:
     async def run(self, **options: Any) -> Ended:
         """Run once, and close the app; an error of any kind is kept, not raised."""
         try:
-            async with self.app:
+            async with asyncio.timeout(DEADLINE), self.app:
                 return Ended(await self.app.run("go", **options), None, self.events)
         except Exception as error:  # noqa: BLE001 - the tests look at it
             return Ended(None, error, self.events)

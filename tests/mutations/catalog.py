@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-TOOLSET = "thena_core/calls/toolset.py"
+TOOLSET = "thena_core/calls/compose.py"
 LAYERS = "thena_core/calls/layers.py"
 AROUND = "thena_core/hooks/around.py"
 CHAT = "thena_core/providers/chat.py"
@@ -20,7 +20,7 @@ BEFORE = """        if before:
 MIDDLEWARE = """        for _, function in reversed(around):
             handler = layers.middleware(handler, function)
 """
-VALIDATE = "        handler = layers.validate(handler, definition, plan.schema, word)\n"
+VALIDATE = "        handler = layers.validate(handler, definition, tool.schema, word)\n"
 INNER = "        handler = layers.budget(layers.error_policy(handler, word))\n"
 RECORDED = "recorded = {name: layers.record(handler) for name, handler in plain.items()}"
 UNKNOWN = "        unknown = layers.after_hooks(unknown, after[::-1]) if after else unknown\n"
@@ -235,7 +235,7 @@ MUTATIONS = (
         "        except BaseException:\n            run.history.append(_answer(request, inv.output))\n            raise\n",
         "        except BaseException:\n            raise\n",
     ),
-    Mutation("a tool may call itself", TOOLSET, "if name == outer.name:", "if False:"),
+    Mutation("a tool may call itself", "thena_core/calls/toolset.py", "if name == outer.name:", "if False:"),
     Mutation(
         "tools that write run beside each other",
         "thena_core/calls/batch.py",

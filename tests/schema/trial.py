@@ -45,7 +45,7 @@ async def sent(app: Thena, raw: Any, name: str = "t") -> ToolOutput:
     built = app._built
     assert built is not None
     run = app._new_run([], None, None, None, "trial")
-    return await built.toolset.handler(run, name)(Invocation(run, "call", name, raw, None, None, 0))
+    return await built.toolset.handler(run, name)(Invocation(run, built.toolset, "call", name, raw))
 
 
 async def node_of(item: Any, arguments: Mapping[str, Any] | str | None = None, name: str = "t") -> Event:

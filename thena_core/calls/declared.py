@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from thena_core._render import did_you_mean, listed, qualified_name
+from thena_core._render import did_you_mean, listed, qualified_name, said_by
 from thena_core.definition import Declared, FunctionTool, ToolDefinition
 from thena_core.errors import ToolDefinitionError
 from thena_core.schema.signature import bound
@@ -129,18 +129,29 @@ def _installed(name: str) -> Any:
     """Load a tool by its name in the entry-point group `thena.tools`."""
     from importlib.metadata import entry_points  # noqa: PLC0415 - only names need it
 
-    found = {entry.name: entry for entry in entry_points(group="thena.tools")}
-    entry = found.get(name)
-    if entry is None:
-        known = f"Installed: {listed(sorted(found))}." if found else "No package that brings tools is installed."
+    entries = list(entry_points(group="thena.tools"))
+    found = [entry for entry in entries if entry.name == name]
+    packages = [f"{entry.dist.name} {entry.dist.version}" for entry in found if entry.dist is not None]
+    if not found:
+        names = sorted({entry.name for entry in entries})
+        known = f"Installed: {listed(names)}." if names else "No package that brings tools is installed."
         raise ToolDefinitionError(
-            f'[thena] No installed package brings a tool named "{name}".{did_you_mean(name, found)} {known}'
+            f'[thena] No installed package brings a tool named "{name}".{did_you_mean(name, names)} {known}'
         )
+    if len(found) > 1:
+        raise ToolDefinitionError(
+            f'[thena] Several installed packages bring a tool named "{name}": {listed(sorted(packages))}. '
+            f"Uninstall all but one."
+        )
+    [entry] = found
     try:
         return entry.load()
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        origin = " of ".join([entry.value, *packages])
         raise ToolDefinitionError(
-            f'[thena] The installed tool "{name}" ({entry.value}) cannot be imported: {type(error).__name__}: {error}'
+            f'[thena] The installed tool "{name}" ({origin}) cannot be imported: {said_by(error)}'
         ) from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -57,6 +58,21 @@ def decisive(error: BaseException) -> BaseException | None:
         if isinstance(leaf, EndsRun | KeyboardInterrupt | SystemExit):
             return leaf
     return None
+
+
+def comes_of_cancellation(error: BaseException) -> bool:
+    """Whether a cancellation stands behind an exception: raised while one was handled, or from one."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        newest = waiting.pop()
+        if newest is None or id(newest) in seen:
+            continue
+        if isinstance(newest, asyncio.CancelledError):
+            return True
+        seen.add(id(newest))
+        waiting += [newest.__cause__, newest.__context__]
+    return False
 
 
 def _worded(error: BaseException, tables: tuple[Disclosure, ...], redact: Callable[[str], str]) -> str:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from thena_core._render import listed, qualified_name, said_by
 from thena_core.call import Handler, Invocation, ToolCall, ToolMiddleware, ToolResult
-from thena_core.calls.failure import decisive
+from thena_core.calls.failure import comes_of_cancellation, decisive, leaves_of
 from thena_core.calls.observe import to_output
 from thena_core.definition import ToolDefinition
 from thena_core.errors import BudgetExceededError, EndsRun, HookError, RunAborted
@@ -252,8 +252,8 @@ def _observed(inv: Invocation, failure: BaseException, word: Word) -> ToolOutput
     run = inv.run
     if run.ended is not None:
         raise run.ended
-    if isinstance(failure.__context__, asyncio.CancelledError) and being_cancelled():
-        raise failure.__context__  # the tool made a failure of the run's cancellation
+    if being_cancelled() and all(comes_of_cancellation(leaf) for leaf in leaves_of(failure)):
+        raise asyncio.CancelledError  # the tool made a failure of the run's cancellation
     passing = decisive(failure)
     if passing is not None:
         raise run.end(passing) if isinstance(passing, EndsRun) else passing

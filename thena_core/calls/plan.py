@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast, get_origin
 
@@ -13,6 +13,7 @@ from thena_core.calls.declared import ToolSource
 from thena_core.calls.observe import join, observe
 from thena_core.calls.threads import ThreadPool
 from thena_core.definition import ToolDefinition
+from thena_core.di.catalog import Lifetime
 from thena_core.errors import SignatureError, ThenaError
 from thena_core.output import ToolOutput
 from thena_core.schema.model import (
@@ -30,40 +31,57 @@ Filler = Callable[[Invocation], Any]
 class Sources(Protocol):
     """What fills the parameters that are not input: known to the toolset, not to the plan."""
 
-    def filler(self, parameter: Parameter, where: str) -> Filler:
-        """Return what fills a parameter per call, or raise a `ThenaError` that says why nothing can."""
+    def filler(self, parameter: Parameter, where: str, problems: list[Exception]) -> tuple[Lifetime, Filler]:
+        """Return what fills a parameter, and whether that is the same for the app or fetched (awaited) per call.
+
+        Raises:
+            ThenaError: Where nothing can fill it.
+        """
+        ...
+
+    def provides(self, tp: Any) -> bool:
+        """Whether the app's container provides a type."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A tool, inspected and ready: nothing of it is looked at again per call.
+class Inspected:
+    """A tool, looked at once: nothing of it is looked at again, neither for another agent nor per call.
 
     Attributes:
+        source: What was declared.
         definition: What everybody sees of it, with its JSON schema and without `execute`.
+        signature: The parameters of `execute`.
         schema: What it accepts.
-        handler: The innermost handler.
-        filled: Parameter to what fills it, for `app.explain`.
+        fillers: Parameter to what fills it when it is called.
+        fetched: The parameters that are fetched, and awaited, before it is called.
     """
 
+    source: ToolSource
     definition: ToolDefinition
+    signature: Signature
     schema: ArgumentsSchema
-    handler: Handler
-    filled: Mapping[str, str]
+    fillers: Mapping[str, Filler]
+    fetched: Sequence[tuple[str, Filler]]
+
+    @property
+    def filled(self) -> Mapping[str, str]:
+        """Say of each parameter where its value comes from."""
+        return {parameter.name: _role_text(parameter) for parameter in self.signature.parameters}
 
 
-def make_plan(
-    source: ToolSource, instance: Any, sources: Sources, threads: ThreadPool, problems: list[Exception]
-) -> Plan | None:
-    """Inspect a tool once; what is wrong with it is added to `problems`, all of it, and `None` returned."""
+def inspect_tool(source: ToolSource, sources: Sources, problems: list[Exception]) -> Inspected | None:
+    """Inspect a tool; what is wrong with it is added to `problems`, all of it, and `None` returned."""
     signature = read_signature(
         source.function,
         where=source.where,
-        owner=source.cls or (type(instance) if source.instance is not None else None),
+        owner=source.cls or (type(source.instance) if source.instance is not None else None),
         local_names=source.local_names,
     )
-    found: list[Exception] = [*signature.problems, *_unresolved(source, signature)]
+    unclear = _unclear(signature, source, sources)
+    found: list[Exception] = [*signature.problems, *_unresolved(source, signature), *unclear]
     fillers: dict[str, Filler] = {}
+    fetched: list[tuple[str, Filler]] = []
     schema: ArgumentsSchema | None = None
     if not found:
         try:
@@ -72,20 +90,70 @@ def make_plan(
             found.append(problem)
     for parameter in signature.parameters:
         try:
-            if parameter.role != "input":
-                fillers[parameter.name] = sources.filler(parameter, source.where)
-            elif schema is not None:
-                fillers[parameter.name] = _input_filler(parameter, schema, source)
+            if parameter.role == "input":
+                if schema is not None:
+                    fillers[parameter.name] = _input_filler(parameter, schema, source)
+                continue
+            lives, fill = sources.filler(parameter, source.where, found)
         except ThenaError as problem:
             found.append(problem)
+            continue
+        if lives == "app":
+            fillers[parameter.name] = fill
+        else:
+            fetched.append((parameter.name, fill))
+            fillers[parameter.name] = _from_services(parameter.name)
     problems.extend(found)
     if found or schema is None:
         return None
     definition = replace(source.definition, json_schema=schema.json_schema, execute=None)
-    function = source.function if instance is None else instance.execute
-    call = _caller(function, signature, fillers, schema)
-    filled = {parameter.name: _role_text(parameter) for parameter in signature.parameters}
-    return Plan(definition, schema, _handler(function, call, definition, threads), filled)
+    return Inspected(source, definition, signature, schema, fillers, tuple(fetched))
+
+
+def make_handler(tool: Inspected, instance: Any, threads: ThreadPool) -> Handler:
+    """Make the innermost handler of a tool, around its instance where it has one."""
+    function = tool.source.function if instance is None else instance.execute
+    call = _caller(function, tool.signature, tool.fillers, tool.schema)
+    handler = _handler(function, call, tool.definition, threads)
+    return _fetching(handler, tool.fetched) if tool.fetched else handler
+
+
+def _fetching(inner: Handler, fetched: Sequence[tuple[str, Filler]]) -> Handler:
+    """Fetch what lives as long as the run or the call, before the tool is called."""
+
+    async def ready(inv: Invocation) -> ToolOutput:
+        inv.services = {name: await fetch(inv) for name, fetch in fetched}
+        return await inner(inv)
+
+    return ready
+
+
+def _from_services(name: str) -> Filler:
+    return lambda inv: inv.services[name]  # type: ignore[index]  # filled by the handler around
+
+
+def _unclear(signature: Signature, source: ToolSource, sources: Sources) -> list[SignatureError]:
+    """List the inputs of a type that the container provides: a slip, or they need to say that they are none."""
+    own = source.definition.schema
+    return [
+        _say_which(parameter, source.where)
+        for parameter in signature.parameters
+        if parameter.role == "input"
+        and not parameter.marked
+        and parameter.type is not own
+        and sources.provides(parameter.type)
+    ]
+
+
+def _say_which(parameter: Parameter, where: str) -> SignatureError:
+    wanted = type_name(parameter.type)
+    return SignatureError(
+        where,
+        parameter.name,
+        f"the container provides {wanted}, and nothing says whether the model or the container fills it. Write one of\n"
+        f"  {parameter.name}: Annotated[{wanted}, Inject]   # a service\n"
+        f"  {parameter.name}: Annotated[{wanted}, Input]    # the model fills it in",
+    )
 
 
 def _unresolved(source: ToolSource, signature: Signature) -> list[SignatureError]:

@@ -68,15 +68,20 @@ def make_hook(function: Callable[..., Any], name: str, names: Sequence[str], own
     return Hook(owner, _by_position(function, parameters, names), is_async)
 
 
-def agent_hooks(instance: Any, problems: list[Exception]) -> dict[str, Hook]:
-    """Collect the hooks that an agent's class defines; misspelt ones and wrong signatures are added to `problems`."""
+def agent_hooks(cls: type, method: Callable[[str], Any], problems: list[Exception]) -> dict[str, Hook]:
+    """Collect the hooks that an agent's class defines.
+
+    Args:
+        cls: The agent's class.
+        method: Returns a method by name: of the instance, or before there is one, as an instance would have it.
+        problems: Where misspelt hooks and wrong signatures go.
+    """
     found: dict[str, Hook] = {}
-    cls: type = instance.__class__
     for name, names in AGENT_HOOKS.items():
         if not callable(getattr(cls, name, None)):
             continue
         try:
-            found[name] = make_hook(getattr(instance, name), name, names, cls.__name__)
+            found[name] = make_hook(method(name), name, names, cls.__name__)
         except SignatureError as problem:
             problems.append(problem)
     for name in dir(cls):

@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema, PydanticOmit, SchemaValidator
 
+from thena_core._render import type_name
 from thena_core.errors import ToolDefinitionError
 from thena_core.schema.describe import describe
 from thena_core.schema.dictionary import dictionary_type
@@ -83,8 +84,8 @@ def schema_from_type(schema: Any, *, tool: str, strict: bool = False) -> Argumen
         return _assemble(validator, finished, fields, whole=True, wire_names={}, strict=strict)
     if not is_object_type(schema):
         raise ToolDefinitionError(
-            f'[thena] The schema of the tool "{tool}" is {schema!r}: give a pydantic model, a dataclass, a TypedDict, '
-            f"or a JSON Schema as a dict."
+            f'[thena] The schema of the tool "{tool}" is {type_name(schema)}: give a pydantic model, a dataclass, '
+            f"a TypedDict, or a JSON Schema as a dict."
         )
     core = _closed(_adapter(schema, tool).core_schema)
     json_schema = _json_schema(core, tool)
@@ -185,7 +186,9 @@ def _adapter(tp: Any, tool: str) -> TypeAdapter[Any]:
     try:
         return TypeAdapter(tp)
     except (PydanticUserError, TypeError, NameError) as error:
-        raise ToolDefinitionError(f'[thena] No schema can be made for the tool "{tool}": {error}') from error
+        raise ToolDefinitionError(
+            f'[thena] No schema can be made for the tool "{tool}": {str(error).splitlines()[0]}'
+        ) from error
 
 
 def _fields_of(json_schema: Mapping[str, Any]) -> dict[str, bool]:

@@ -285,6 +285,10 @@ def _classify(where: str, parameter: inspect.Parameter, annotation: Any) -> Para
         raise SignatureError(where, parameter.name, f"it carries {names}; keep one of them.")
     decided: Role = marks[0][1] if marks else _role_of_type(inner)
     mark = marks[0][0] if marks else None
+    if mark is not None and _is_provide(mark) and _provider_name(mark) is None:
+        raise SignatureError(
+            where, parameter.name, 'Provide[…] takes the provider\'s name in the container: `Provide["name"]`.'
+        )
     rest = tuple(mark for mark, role in roles if role is None)
     bare = Optional[inner] if optional else bare  # noqa: UP045 - built from a value
     return Parameter(
