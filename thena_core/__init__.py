@@ -35,14 +35,15 @@ from thena_core.errors import (
     ToolDefinitionError,
     WorkflowDefinitionError,
 )
+from thena_core.execution import WorkflowRuntime
 from thena_core.hooks.chain import AgentHooks
 from thena_core.markers import Inject, Input, State, Tools
-from thena_core.messages import Message, ToolRequest
+from thena_core.messages import History, Message, ToolRequest
 from thena_core.output import Outcome, ToolOutput
 from thena_core.providers.base import ChatCall, ChatMiddleware, ChatNext
 from thena_core.record.tree import Event
 from thena_core.run import RunResult
-from thena_core.workflows import WorkflowRuntime, loop, until_answered, workflow
+from thena_core.workflows import loop, until_answered, workflow
 
 if TYPE_CHECKING:
     from thena_core.di.scopes import RunScoped
@@ -74,6 +75,7 @@ __all__ = [
     "EndsRun",
     "Event",
     "FatalToolError",
+    "History",
     "HookError",
     "Inject",
     "Input",

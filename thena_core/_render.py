@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import functools
 from collections.abc import Iterable
 from typing import Any, cast, get_args, get_origin
@@ -34,6 +33,8 @@ def qualified_name(obj: Any) -> str:
 
 def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     """Return ` Did you mean "x"?`, or an empty string where no known name is near."""
+    import difflib  # noqa: PLC0415 - only messages need it
+
     nearest = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)
     return f' Did you mean "{nearest[0]}"?' if nearest else ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,15 +13,16 @@ from typing import Any, TypeVar
 from thena_core._render import qualified_name, said_by
 from thena_core.call import Invocation
 from thena_core.calls.batch import run_together
+from thena_core.calls.failure import comes_of_cancellation
 from thena_core.calls.observe import clean
 from thena_core.calls.toolset import Toolset
-from thena_core.errors import AgentDefinitionError, BudgetExceededError, EndsRun, HookError
+from thena_core.errors import AgentDefinitionError, BudgetExceededError, EndsRun, HookError, ThenaError
 from thena_core.hooks.chain import Hook
 from thena_core.messages import ChatTurn, Message, ToolRequest
 from thena_core.output import ToolOutput
 from thena_core.providers.base import ChatHandler, ChatRequest, ChatStep, Provider, Sampling, ToolCalls
 from thena_core.record.tree import Node
-from thena_core.run import Run, Turn, passes
+from thena_core.run import Run, Turn, being_cancelled, passes
 
 INTERRUPTED = "interrupted: the run ended before this call was answered; it may or may not have taken effect"
 """The result in the history of a call that was never answered, so that the history stays legal for every service."""
@@ -140,18 +141,23 @@ class BuiltAgent:
     chat_recorded: ChatHandler
     provider: Callable[[], Provider]
 
-    async def step(self, run: Run, parent: Node | None) -> None:
+    def step(self, run: Run, parent: Node | None) -> Awaitable[None]:
         """Take one turn.
 
         Raises:
             EndsRun: What must end the run, wherever in the turn it arose and whoever caught it on the way.
         """
-        take_turn = self._own_turn if "run" in self.hooks else self._turn
+        # returned, not awaited: one frame less on the way to every tool
+        if run.recorder is not None:
+            return self._recorded(run, parent)
+        return self._own_turn(run, None) if "run" in self.hooks else self._turn(run, None)
+
+    async def _recorded(self, run: Run, parent: Node | None) -> None:
         recorder = run.recorder
         if recorder is None:
-            await take_turn(run, None)
             return
         node = recorder.open("agent", self.name, parent)
+        take_turn = self._own_turn if "run" in self.hooks else self._turn
         try:
             await take_turn(run, node)
         except BaseException as error:
@@ -161,25 +167,30 @@ class BuiltAgent:
         recorder.close(node, output=run.turn.response)
 
     async def _turn(self, run: Run, node: Node | None) -> None:
+        step: ChatStep = run.agents.get(self) or self._enter(run)
+        run.turns += 1
         try:
-            turn = await self._ask(run, node)
-        except BudgetExceededError as error:
-            if not error.stops:
-                raise run.end(error) from None
+            if self.hooks or node is not None:
+                turn = await self._ask(run, step, node)
+            else:
+                turn = await self.chat(step)
+        except EndsRun as error:
+            if not isinstance(error, BudgetExceededError) or not error.stops:
+                run.end(error)
+                raise
             run.stopped_by = "budget"
             return
-        except EndsRun:
-            raise
         except Exception as error:  # noqa: BLE001 - the agent's own hook decides
             await self._failed(run, error)
             return
         requests = turn.tool_requests
         if len(requests) > 1 and self.spec.tool_calls == "one":
             requests = requests[:1]
-        run.history.append(Message("assistant", turn.content, requests, None, False, turn.extra))
-        run.turn = Turn(requests, 0, turn.content)
-        if turn.content:
-            run.output = turn.content
+        content = turn.content
+        run.history.append(Message("assistant", content, requests, None, False, turn.extra))
+        run.turn = Turn(requests, 0, content)
+        if content:
+            run.output = content
         if not requests:
             return
         if len(requests) == 1:
@@ -189,21 +200,20 @@ class BuiltAgent:
         if run.ended is not None:  # somebody caught it on its way out
             raise run.ended
 
-    async def _ask(self, run: Run, node: Node | None) -> ChatTurn:
-        step: ChatStep = run.agents.get(self) or self._enter(run)
-        run.turns += 1
+    async def _ask(self, run: Run, step: ChatStep, node: Node | None) -> ChatTurn:
+        """Ask the model, with the agent's hooks around and the record where there is one."""
         hooks = self.hooks
-        if hooks and "before_prompt" in hooks:
+        if "before_prompt" in hooks:
             said = await _call_hook(hooks["before_prompt"], self.system, run)
             step.request.system = self.system if said is None else said
-        if run.recorder is None:
+        if node is None:
             turn = await self.chat(step)
         else:
             step.parent = node
             turn = await self.chat_recorded(step)
             if len(turn.tool_requests) > 1 and self.spec.tool_calls == "one" and step.node is not None:
                 step.node.meta["dropped_calls"] = [request.name for request in turn.tool_requests[1:]]
-        if hooks and "after_response" in hooks and turn.content:
+        if "after_response" in hooks and turn.content:
             said = await _call_hook(hooks["after_response"], turn.content, run)
             if said is not None:
                 turn.content = said
@@ -214,7 +224,13 @@ class BuiltAgent:
         request = ChatRequest(
             run.history, self.system, self.toolset.definitions, spec.sampling, spec.tool_calls, run.on_text
         )
-        step = run.agents[self] = ChatStep(run, self.provider(), request)
+        provider = self.provider()
+        if run.tracker.limits_cost and not provider.knows_cost:
+            raise ThenaError(
+                f"[thena] The budget's max_cost_usd cannot be kept: {type(provider).__name__} of {self.name} knows no "
+                f"price. Give it one: price=Price(prompt=…, completion=…), in US dollars per million tokens."
+            )
+        step = run.agents[self] = ChatStep(run, provider, request)
         return step
 
     async def _call_one(self, run: Run, request: ToolRequest, node: Node | None) -> None:
@@ -254,6 +270,8 @@ class BuiltAgent:
         self._said(run, said)
 
     async def _failed(self, run: Run, error: Exception) -> None:
+        if being_cancelled() and comes_of_cancellation(error):
+            raise asyncio.CancelledError from error  # the provider made a failure of the run's cancellation
         hook = self.hooks.get("on_error")
         if hook is None:
             raise error

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
+import contextlib
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from thena_core._render import did_you_mean
-from thena_core.budget import Budget, Tracker
-from thena_core.build import Assembly, Built, Collected, OnPluginError
+from thena_core.budget import Budget
 from thena_core.call import Invocation, ToolMiddleware
-from thena_core.calls.explain import Explanation
-from thena_core.calls.threads import ThreadPool
-from thena_core.context import Context
 from thena_core.definition import Disclosure
-from thena_core.errors import ThenaError
-from thena_core.life import Life
+from thena_core.errors import HookError, ThenaError
+from thena_core.execution import call_alone, unbroken
+from thena_core.handle import RunHandle
+from thena_core.hooks.chain import OnPluginError
 from thena_core.messages import Message
 from thena_core.observers import LogOption, Observers
 from thena_core.output import ToolOutput
 from thena_core.providers.base import ChatMiddleware
-from thena_core.record.tree import Recorder
-from thena_core.run import Run, RunResult, StoppedBy
-from thena_core.workflows import call_alone, opening
+from thena_core.run import RunResult, being_cancelled, current
+from thena_core.runner import Given, Runner
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from thena_core.build import Built
+    from thena_core.calls.explain import Explanation
+    from thena_core.life import Life
     from thena_core.record.report import Report
 
 
@@ -70,14 +69,14 @@ class Thena:
         named = [plugins] if isinstance(plugins, str) and plugins != "installed" else plugins
         self._plugins: list[Any] | Literal["installed"] = "installed" if named == "installed" else list(named)
         self._observers = Observers(log, report, redact)
+        self._runs = Runner(self._observers)
         self._tool_middleware: list[ToolMiddleware] = []
         self._chat_middleware: list[ChatMiddleware] = []
-        self._threads = ThreadPool()
         self._built: Built | None = None
         self._life: Life | None = None
         self._building = asyncio.Lock()
         self._builder: asyncio.Task[Any] | None = None
-        self._closed = False
+        self._closing: asyncio.Task[None] | None = None
         self._runner: asyncio.Runner | None = None
 
     def use(
@@ -126,7 +125,7 @@ class Thena:
         self,
         message: str | None = None,
         *,
-        history: Sequence[Message] | None = None,
+        history: Sequence[Message] | str | None = None,
         memory: str | Sequence[Message] | None = None,
         data: Any = None,
         budget: Budget | None = None,
@@ -151,20 +150,50 @@ class Thena:
             EndsRun: Where a tool, a guard or a budget ended the run; `.run` holds what there was.
             ProviderError: Where the model service failed.
         """
-        built = self._built or await self._ready()
-        target = built.target
-        if target is None:
-            raise ThenaError("[thena] This app has nothing to run. Write: Thena(MyWorkflow), or use app.call(…).")
-        state = target.state() if target.state is not None else None
-        run_id = run_id or new_run_id()
-        recorder = self._observers.recorder(run_id, log, report, built.listeners)
-        run = self._new_run(opening(message, history, memory), data, state, budget, run_id, recorder)
-        try:
-            stopped_by = await target.carry_out(run, None, message)
-        except BaseException as error:
-            self._failed(run, error, report)
-            raise
-        return self._result(run, stopped_by, report)
+        given = Given(
+            message,
+            history,
+            memory,
+            data,
+            budget,
+            self._runs.id_for(run_id),
+            report,
+            log,
+        )
+        return await self._runs.carry(self._built or await self._ready(), given, None)
+
+    def start(
+        self,
+        message: str | None = None,
+        *,
+        history: Sequence[Message] | str | None = None,
+        memory: str | Sequence[Message] | None = None,
+        data: Any = None,
+        budget: Budget | None = None,
+        run_id: str | None = None,
+        report: bool | Report | None = None,
+        log: LogOption | None = None,
+    ) -> RunHandle:
+        """Start a run in a task of its own and return its handle at once; the arguments are those of `run`.
+
+        Raises:
+            RuntimeError: Outside of an event loop.
+        """
+        given = Given(
+            message,
+            history,
+            memory,
+            data,
+            budget,
+            self._runs.id_for(run_id),
+            report,
+            log,
+        )
+
+        async def carried(handle: RunHandle) -> RunResult:
+            return await self._runs.carry(self._built or await self._ready(), given, handle)
+
+        return RunHandle(given.run_id, carried)
 
     def run_sync(self, message: str | None = None, **options: Any) -> RunResult:
         """Run the app from a script without an event loop; the arguments are those of `run`.
@@ -209,16 +238,11 @@ class Thena:
         toolset = built.toolset_for(tool, agent)
         if state is None and toolset.state is not None:
             state = toolset.state()
-        run_id = new_run_id()
-        run = self._new_run(
-            [], data, state, budget, run_id, self._observers.recorder(run_id, None, False, built.listeners)
-        )
+        given = Given(None, None, None, data, budget, self._runs.id_for(None), False, None)
+        run = self._runs.new_run(given, built, state, None)
         raw = arguments if isinstance(arguments, str) else dict(arguments or {})
-        try:
-            return await call_alone(run, Invocation(run, toolset, "call", tool, raw))
-        except BaseException as error:
-            self._failed(run, error, None)
-            raise
+        work = call_alone(run, Invocation(run, toolset, "call", tool, raw))
+        return await self._runs.guard(run, work, given.report)
 
     def explain(self, tool: str, *, agent: str | type | None = None, show: bool = True) -> Explanation:
         """Return, and print, a tool's schema, what fills its parameters, and its layers in order with their origin.
@@ -243,74 +267,64 @@ class Thena:
         Raises:
             HookError: Where a plugin's `shutdown` failed; everything else is closed first.
         """
-        if self._closed:
-            return
-        self._closed = True
-        if self._life is not None:
-            await self._life.close()
-        self._threads.close()
+        place = current.get(None)
+        if place is not None and self._runs.holds(place.run.top):
+            raise ThenaError("[thena] close() was called from inside a run of the app, which it would wait for.")
+        first = self._closing is None
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(), name="thena-close")
+        closing = self._closing
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            if first and not closing.done():
+                closing.cancel()  # ends the shutdown that is waited for; the rest is closed all the same
+            while not closing.done():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait([closing])
+            if first or being_cancelled():
+                raise
+        except HookError:
+            if first:  # told once
+                raise
+
+    async def _close(self) -> None:
+        try:
+            await unbroken(self._runs.close())
+        finally:
+            async with self._building:  # what is being built is there to be closed when it is done
+                if self._life is not None:
+                    await self._life.close()
 
     async def _ready(self) -> Built:
         if self._builder is not None and self._builder is asyncio.current_task():
             raise ThenaError("[thena] A plugin's startup cannot run the app: it is built when all of them are done.")
         async with self._building:
+            if self._closing is not None:
+                raise ThenaError("[thena] The app is closed. Make a new one, or keep it open around its runs.")
             if self._built is None:
                 self._builder = asyncio.current_task()
                 try:
-                    assembly = Assembly(self._collected(), self._threads)
-                    assembly.inspect()
-                    life = Life(assembly)
-                    self._built = await life.open(self)
-                    self._life = life
+                    self._built = await self._build()
                 finally:
                     self._builder = None
             return self._built
 
-    def _collected(self) -> Collected:
-        target, tools, workflows, container, blocked, on_plugin_error, disclose = self._given
-        return Collected(
-            target,
-            tools,
-            workflows,
-            container,
-            self._plugins,
-            blocked,
-            on_plugin_error,
-            tuple(self._tool_middleware),
-            tuple(self._chat_middleware),
-            disclose,
-            self._observers.masker(),
-        )
+    async def _build(self) -> Built:
+        # inspecting tools takes pydantic's types, the services and more: nothing that an import should pay for
+        from thena_core.build import Assembly, Collected  # noqa: PLC0415
+        from thena_core.life import Life  # noqa: PLC0415
 
-    def _new_run(
-        self,
-        messages: list[Message],
-        data: Any,
-        state: Any,
-        budget: Budget | None,
-        run_id: str | None,
-        recorder: Recorder | None = None,
-    ) -> Run:
-        tracker = None if budget is None else Tracker(budget)
-        run = Run(run_id or new_run_id(), history=messages, data=data, state=state, tracker=tracker, recorder=recorder)
-        run.context = Context(run)
-        return run
+        life = Life(Assembly(Collected(*self._given, **self._used())))
+        built = await life.open(self)
+        self._life = life
+        return built
 
-    def _failed(self, run: Run, error: BaseException, report: bool | Report | None) -> None:
-        """Hang what there was on the error: as `.run` where it is ours, else the id as a note."""
-        result = self._result(run, run.stopped_by or "stop", report)
-        if isinstance(error, ThenaError):
-            error.run = error.run or result
-        elif not isinstance(error, asyncio.CancelledError):
-            error.add_note(f"in the Thena run {run.id}")
-
-    def _result(self, run: Run, stopped_by: StoppedBy, report: bool | Report | None) -> RunResult:
-        usage = run.usage()
-        return RunResult(
-            run.output, usage, stopped_by, run.history, run.id, self._observers.write(run, stopped_by, report)
-        )
-
-
-def new_run_id() -> str:
-    """Make up an id: the time, so that folders sort, and six random hexadecimal digits."""
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
+    def _used(self) -> dict[str, Any]:
+        """Return what `use` collected, as `Collected` names it."""
+        return {
+            "plugins": self._plugins,
+            "tool_middleware": tuple(self._tool_middleware),
+            "chat_middleware": tuple(self._chat_middleware),
+            "redact": self._observers.masker(),
+        }

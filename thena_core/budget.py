@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Mapping
+import time
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from thena_core._render import said_by
 from thena_core.errors import BudgetExceededError
 from thena_core.messages import Usage
 
@@ -16,22 +20,37 @@ class Budget:
     """Limits of one run, and of everything that it starts.
 
     Attributes:
+        max_duration: Seconds; a deadline that cancels what is in flight, not only the next step (`ctx.deadline`).
         max_chat_calls: Model calls.
         max_tool_calls: Tool calls; a failed one counts, one that a middleware answered does not.
         max_tokens: Tokens read and written, as the provider reports them; checked before the next model call.
+        max_cost_usd: US dollars, as the provider prices them; checked before the next model call.
         tools: A quota per tool name; beyond it that tool answers `over_budget` and the run goes on.
         mode: `stop` ends the run with what there is (`stopped_by="budget"`), `throw` raises `BudgetExceededError`.
+        on_exceeded: Called once, with what a limit would raise, when the first limit is reached.
     """
 
+    max_duration: float | None = None
     max_chat_calls: int | None = None
     max_tool_calls: int | None = None
     max_tokens: int | None = None
+    max_cost_usd: float | None = None
     tools: Mapping[str, int] = field(default_factory=dict[str, int])
     mode: Literal["stop", "throw"] = "stop"
+    on_exceeded: Callable[[BudgetExceededError], object] | None = None
+
+    def __post_init__(self) -> None:
+        limits = (self.max_duration, self.max_chat_calls, self.max_tool_calls, self.max_tokens, self.max_cost_usd)
+        for limit in (*limits, *self.tools.values()):
+            if limit is not None and not limit >= 0:
+                raise ValueError(f"[thena] {self!r}: a limit is a number from 0 up, or None for none.")
+        if inspect.iscoroutinefunction(self.on_exceeded):
+            raise ValueError("[thena] Budget(on_exceeded=…) is `async def`, and nobody awaits it; write `def`.")
+        if self.mode not in ("stop", "throw"):
+            raise ValueError(f'[thena] Budget(mode={self.mode!r}): write mode="stop" or mode="throw".')
 
 
-@dataclass(frozen=True, slots=True)
-class RunUsage:
+class RunUsage(NamedTuple):
     """What a run used.
 
     Attributes:
@@ -60,23 +79,26 @@ class Tracker:
     """
 
     __slots__ = (
+        "budget",
         "cached_tokens",
         "chat_calls",
         "completion_tokens",
         "cost_usd",
+        "deadline",
+        "ends_at",
         "exceeded",
         "max_chat_calls",
-        "max_tokens",
         "max_tool_calls",
-        "mode",
         "parent",
         "prompt_tokens",
         "quotas",
+        "settled",
         "tool_calls",
         "used_quotas",
     )
 
     def __init__(self, budget: Budget | None = None, parent: Tracker | None = None) -> None:
+        self.budget = budget
         self.parent = parent
         self.chat_calls = 0
         self.tool_calls = 0
@@ -85,17 +107,40 @@ class Tracker:
         self.cached_tokens = 0
         self.cost_usd: float | None = None
         self.exceeded: BudgetExceededError | None = None
-        self.used_quotas: dict[str, int] = {}
+        self.deadline: float | None = None if parent is None else parent.deadline
+        self.ends_at: float | None = None
+        self.used_quotas: dict[str, int] | None = None
+        self.quotas: Mapping[str, int] | None = None
+        self.settled: Budget | None = None  # the budget, where it limits what is known only after a model call
+        self.max_chat_calls = self.max_tool_calls = math.inf
         if budget is None:
-            self.max_chat_calls = self.max_tool_calls = self.max_tokens = math.inf
-            self.mode = "stop"
-            self.quotas: Mapping[str, int] = {}
-        else:
-            self.max_chat_calls = _limit(budget.max_chat_calls)
-            self.max_tool_calls = _limit(budget.max_tool_calls)
-            self.max_tokens = _limit(budget.max_tokens)
-            self.mode = budget.mode
-            self.quotas = budget.tools
+            return
+        if budget.max_chat_calls is not None:
+            self.max_chat_calls = budget.max_chat_calls
+        if budget.max_tool_calls is not None:
+            self.max_tool_calls = budget.max_tool_calls
+        if budget.max_tokens is not None or budget.max_cost_usd is not None:
+            self.settled = budget
+        if budget.tools:
+            self.quotas, self.used_quotas = budget.tools, {}
+
+    @property
+    def limits_cost(self) -> bool:
+        """Whether this run, or one above it, may cost only so much."""
+        own = self.settled is not None and self.settled.max_cost_usd is not None
+        return own or (self.parent is not None and self.parent.limits_cost)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether this run has a time limit of its own."""
+        return self.budget is not None and self.budget.max_duration is not None
+
+    def start(self, now: float) -> None:
+        """Set the deadline; `now` is the event loop's clock, in seconds."""
+        if self.budget is not None and self.budget.max_duration is not None:
+            own = now + self.budget.max_duration
+            self.ends_at = time.monotonic() + self.budget.max_duration
+            self.deadline = own if self.deadline is None else min(own, self.deadline)
 
     def take_tool(self, name: str) -> str | None:
         """Count one tool call in this run and in those above, or say which limit forbids it and count nothing.
@@ -103,6 +148,9 @@ class Tracker:
         Raises:
             BudgetExceededError: Where the budget that forbids it says `mode="throw"`.
         """
+        if self.parent is None and self.quotas is None and self.tool_calls < self.max_tool_calls:
+            self.tool_calls += 1  # the common case, without the walk
+            return None
         tracker: Tracker | None = self
         while tracker is not None:
             if tracker.tool_calls >= tracker.max_tool_calls:
@@ -110,14 +158,14 @@ class Tracker:
                 if over.stops:
                     return over.limit
                 raise over
-            quotas = tracker.quotas
-            if quotas and name in quotas and tracker.used_quotas.get(name, 0) >= quotas[name]:
+            quotas, used = tracker.quotas, tracker.used_quotas
+            if quotas is not None and used is not None and name in quotas and used.get(name, 0) >= quotas[name]:
                 return f'tools["{name}"]'
             tracker = tracker.parent
         tracker = self
         while tracker is not None:
             tracker.tool_calls += 1
-            if tracker.quotas:
+            if tracker.used_quotas is not None:
                 tracker.used_quotas[name] = tracker.used_quotas.get(name, 0) + 1
             tracker = tracker.parent
         return None
@@ -132,11 +180,12 @@ class Tracker:
         while tracker is not None:
             if tracker.exceeded is not None:
                 raise tracker.exceeded
+            if tracker.ends_at is not None and time.monotonic() >= tracker.ends_at:
+                raise tracker.out_of_time()
             if tracker.chat_calls >= tracker.max_chat_calls:
                 raise tracker.exceed("max_chat_calls", tracker.max_chat_calls, tracker.chat_calls)
-            tokens = tracker.prompt_tokens + tracker.completion_tokens
-            if tokens >= tracker.max_tokens:
-                raise tracker.exceed("max_tokens", tracker.max_tokens, tokens)
+            if tracker.settled is not None:
+                tracker.check_settled(tracker.settled)
             tracker = tracker.parent
         tracker = self
         while tracker is not None:
@@ -168,9 +217,33 @@ class Tracker:
 
     def exceed(self, limit: str, allowed: float, used: float) -> BudgetExceededError:
         """Note that a limit was reached, for everybody below, and return the error that says so."""
-        self.exceeded = BudgetExceededError(limit, allowed, used, stops=self.mode == "stop")
+        if self.exceeded is None:
+            stops = self.budget is None or self.budget.mode == "stop"
+            self.exceeded = BudgetExceededError(limit, allowed, used, stops=stops)
+            if self.budget is not None and self.budget.on_exceeded is not None:
+                self._announce(self.budget.on_exceeded, self.exceeded)
         return self.exceeded
 
+    def _announce(self, function: Callable[[BudgetExceededError], object], error: BudgetExceededError) -> None:
+        try:
+            function(error)
+        except Exception as failure:  # noqa: BLE001 - whoever is told must not change how the run ends
+            warnings.warn(f"[thena] Budget(on_exceeded=…) failed: {said_by(failure)}", RuntimeWarning, stacklevel=2)
 
-def _limit(value: int | None) -> float:
-    return math.inf if value is None else value
+    def out_of_time(self) -> BudgetExceededError:
+        """Return what says that `max_duration` is used up: for what was not cancelled, as nothing was awaited."""
+        allowed = 0.0 if self.budget is None or self.budget.max_duration is None else self.budget.max_duration
+        return self.exceed("max_duration", allowed, allowed)
+
+    def check_settled(self, budget: Budget) -> None:
+        """Check what is known only after a model call.
+
+        Raises:
+            BudgetExceededError: Where the tokens or the cost are used up.
+        """
+        tokens = self.prompt_tokens + self.completion_tokens
+        if budget.max_tokens is not None and tokens >= budget.max_tokens:
+            raise self.exceed("max_tokens", budget.max_tokens, tokens)
+        cost = self.cost_usd or 0.0
+        if budget.max_cost_usd is not None and cost >= budget.max_cost_usd:
+            raise self.exceed("max_cost_usd", budget.max_cost_usd, cost)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from thena_core._render import did_you_mean, listed, qualified_name, said_by
 from thena_core.agents import AgentSpec, BuiltAgent, agent_spec, prompt_text
@@ -18,17 +18,16 @@ from thena_core.di.catalog import Catalog
 from thena_core.di.resolver import Resolver
 from thena_core.di.resources import Resources
 from thena_core.errors import AgentDefinitionError, BuildError, DependencyError, ThenaError
-from thena_core.hooks.chain import agent_hooks
+from thena_core.execution import WorkflowRuntime
+from thena_core.hooks.chain import OnPluginError, agent_hooks
 from thena_core.providers.base import ChatMiddleware, Provider
 from thena_core.providers.chat import chat_handler
 from thena_core.record.tree import Listener
 from thena_core.schema.signature import bound
-from thena_core.workflows import BuiltWorkflow, WorkflowRuntime, build_workflow
+from thena_core.workflows import BuiltWorkflow, build_workflow
 
 if TYPE_CHECKING:
     from thena_core.hooks.manager import Plugins
-
-OnPluginError = Literal["fail", "warn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +38,12 @@ class Collected:
     tools: Sequence[Any]
     workflows: Sequence[Any]
     container: Any
-    plugins: Any
     blocked: Sequence[str]
     on_plugin_error: OnPluginError
+    disclose: Disclosure
+    plugins: Any
     tool_middleware: Sequence[ToolMiddleware]
     chat_middleware: Sequence[ChatMiddleware]
-    disclose: Disclosure
     redact: Callable[[str], str]
 
 
@@ -95,8 +94,9 @@ class Built:
 class Assembly:
     """An app on its way from what was collected to what runs: inspect first, raise every problem, then compose."""
 
-    def __init__(self, collected: Collected, threads: ThreadPool) -> None:
+    def __init__(self, collected: Collected) -> None:
         self._collected = collected
+        self.threads = ThreadPool()
         self.problems: list[Exception] = []
         self.plugins = _load_plugins(collected, self.problems)
         plugins = self.plugins
@@ -107,7 +107,7 @@ class Assembly:
         self.resolver = Resolver(catalog, WorkflowRuntime(self.workflow))
         self._builder = ToolsetBuilder(
             resolver=self.resolver,
-            threads=threads,
+            threads=self.threads,
             middleware=collected.tool_middleware,
             plugin_before=plugins.chain("before_tool") if plugins is not None else (),
             plugin_after=plugins.chain("after_tool") if plugins is not None else (),

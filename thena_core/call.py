@@ -38,6 +38,7 @@ class Invocation:
 
     __slots__ = (
         "args",
+        "cancelled",
         "definition",
         "id",
         "index",
@@ -86,6 +87,7 @@ class Invocation:
         self.view: ToolCall | None = None
         self.time_limit: float | None = None
         self.services: dict[str, Any] | None = None
+        self.cancelled = False
 
     @property
     def max_output_chars(self) -> int:
@@ -201,6 +203,15 @@ class ToolResult:
     call: ToolCall
     output: ToolOutput
     outcome: Outcome
+
+
+def settle(inv: Invocation, output: ToolOutput) -> None:
+    """Make the outcome agree with what the model is going to read."""
+    if output.is_error:
+        if inv.outcome == "ok":
+            inv.outcome = "error"
+    elif inv.outcome != "ok":
+        inv.outcome = "ok"
 
 
 Handler = Callable[[Invocation], Awaitable[ToolOutput]]

@@ -35,6 +35,7 @@ class Life:
         """
         self._app = app
         try:
+            self._assembly.inspect()
             built = self._built = await self._assembly.start()
             if built.plugins is not None:
                 await self._start(built.plugins)
@@ -91,6 +92,7 @@ class Life:
     async def _close_services(self) -> list[str]:
         """Close providers and resources; return what failed, in words."""
         failures: list[str] = []
+        self._assembly.threads.close()
         for provider in self._built.providers if self._built is not None else ():
             try:
                 await provider.aclose()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, cast, get_args
+
+from thena_core._render import said_by
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -43,6 +46,53 @@ class Message:
     tool_call_id: str | None = None
     is_error: bool = False
     extra: Mapping[str, Any] | None = None
+
+
+class History(list[Message]):
+    """What was said, in order; it can be stored as JSON and given to `run(history=…)`, which goes on from it."""
+
+    VERSION = 1
+
+    def to_json(self) -> str:
+        """Return the history as a JSON text of this version.
+
+        Raises:
+            TypeError: Where a message holds something that JSON cannot (in `extra`, say).
+        """
+        return json.dumps({"version": self.VERSION, "messages": [asdict(message) for message in self]})
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> History:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: For anything else, and for a version that this one does not know.
+        """
+        try:
+            data = json.loads(text)
+            version, messages = data["version"], data["messages"]
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise ValueError(f"[thena] This is no history that Thena wrote: {said_by(error)}") from error
+        if type(version) is not int or version != cls.VERSION:
+            raise ValueError(f"[thena] The history is of version {version!r}; this Thena reads version {cls.VERSION}.")
+        if not isinstance(messages, list):
+            raise ValueError("[thena] This is no history that Thena wrote: its messages are no list.")  # noqa: TRY004
+        try:
+            return cls(_message(entry) for entry in cast("list[Any]", messages))
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise ValueError(f"[thena] A message of the history cannot be read: {error}") from error
+
+
+def _message(entry: Mapping[str, Any]) -> Message:
+    fields: dict[str, Any] = dict(entry)
+    fields["tool_requests"] = [ToolRequest(**request) for request in fields.get("tool_requests", ())] or ()
+    message = Message(**fields)
+    if message.role not in get_args(Role) or not isinstance(fields["content"], str):
+        raise ValueError(f"role {message.role!r} with content {type(message.content).__name__}")
+    texts: list[Any] = [part for request in message.tool_requests for part in (request.id, request.name)]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a tool request's id and name are texts")
+    return message
 
 
 @dataclass(slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -59,7 +58,7 @@ class Observers:
             run.root,
             run_id=run.id,
             stopped_by=stopped_by,
-            usage=dataclasses.asdict(run.usage()),
+            usage=run.usage()._asdict(),
             redact=self.masker() if self.redact else None,
             content=settings.content,
         )

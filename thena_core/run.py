@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -12,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from thena_core.budget import RunUsage, Tracker
-from thena_core.errors import BudgetExceededError, EndsRun
-from thena_core.messages import Message, ToolRequest
+from thena_core.errors import BudgetExceededError, EndsRun, ThenaError
+from thena_core.messages import History, ToolRequest
 from thena_core.record.tree import Node, Recorder
 
 if TYPE_CHECKING:
@@ -68,21 +69,41 @@ class RunResult:
     output: Any
     usage: RunUsage
     stopped_by: StoppedBy
-    history: Sequence[Message] = field(repr=False)
+    history: History = field(repr=False)
     run_id: str
     report_path: Path | None = None
+
+
+@dataclass(slots=True)
+class LoopState:
+    """How far the loop around the agent has come.
+
+    Attributes:
+        iteration: The number of this iteration, from 1.
+        fails: How many failed turns in a row lie behind it.
+        max_iterations: How many iterations there may be.
+    """
+
+    iteration: int
+    fails: int
+    max_iterations: int
 
 
 class Run:
     """The state of one run; private to the framework, which hands out a `Context`."""
 
     __slots__ = (
+        "_context",
+        "abort_reason",
         "agents",
-        "context",
+        "baseline",
+        "calls",
         "data",
+        "disposers",
         "ended",
         "history",
         "id",
+        "loop",
         "loop_ended",
         "nested",
         "on_text",
@@ -93,7 +114,11 @@ class Run:
         "services",
         "started",
         "state",
+        "stop_event",
         "stopped_by",
+        "stopping",
+        "task",
+        "thread",
         "tracker",
         "turn",
         "turns",
@@ -103,13 +128,12 @@ class Run:
         self,
         run_id: str,
         *,
-        history: list[Message],
+        history: History,
         data: Any = None,
         state: Any = None,
         tracker: Tracker | None = None,
         recorder: Recorder | None = None,
         parent: Run | None = None,
-        on_text: Callable[[str], None] | None = None,
     ) -> None:
         self.id = run_id
         self.history = history
@@ -119,15 +143,24 @@ class Run:
         self.recorder = recorder
         self.root: Node | None = None
         self.parent = parent
-        self.on_text = on_text
-        self.context: Context[Any]
+        self.on_text: Callable[[str], None] | None = None if parent is None else parent.on_text
+        self._context: Context[Any] | None = None
         self.agents: dict[Any, Any] = {}
         self.services: Any = None  # di.keeper's, made at the first run-scoped service
+        self.disposers: list[Callable[[], Any]] | None = None
         self.nested = 0
         self.ended: EndsRun | None = None
+        self.abort_reason: str | None = None
+        self.stopping: str | None = None
+        self.stop_event: asyncio.Event | None = None
+        self.task: asyncio.Task[Any] | None = None
+        self.baseline = 0
+        self.thread = 0
+        self.calls: dict[Any, asyncio.Task[Any] | None] | None = None  # by invocation: some services repeat ids
         self.output: Any = None
         self.stopped_by: StoppedBy | None = None
         self.loop_ended: StoppedBy | None = None
+        self.loop: LoopState | None = None
         self.turn = _NO_TURN
         self.turns = 0
         self.started = time.perf_counter()
@@ -146,6 +179,41 @@ class Run:
             run = run.parent
         return error
 
+    def abort(self, reason: str) -> None:
+        """Stop the top run and everything in flight; what it awaits is cancelled. Any thread may call it."""
+        top = self.top
+        task = top.task
+        if top.abort_reason is not None or task is None:
+            return
+        if threading.get_ident() != top.thread:
+            task.get_loop().call_soon_threadsafe(top.abort, reason)
+            return
+        top.abort_reason = reason
+        top.tell(reason)
+        task.cancel()
+
+    def tell(self, reason: str) -> None:
+        """Tell the tools that look at `ctx.signal` that the run is being stopped, and why."""
+        if self.stopping is None:
+            self.stopping = reason
+            if self.stop_event is not None:
+                self.stop_event.set()
+
+    def stop(self) -> None:
+        """Let the top run end after the step that it is in."""
+        self.top.stopped_by = "stop"
+
+    @property
+    def top(self) -> Run:
+        """The outermost run: what `ctx.abort()` and `ctx.stop()` act on."""
+        return self if self.parent is None else self.parent.top
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no further step may be taken: something stopped this run, or stopped or aborted the top one."""
+        top = self.top
+        return self.stopped_by is not None or top.stopped_by is not None or top.abort_reason is not None
+
     def usage(self) -> RunUsage:
         """Return what the run has used so far."""
         return self.tracker.usage(time.perf_counter() - self.started)
@@ -155,11 +223,33 @@ class Run:
         """How many runs stand above this one."""
         return 0 if self.parent is None else self.parent.depth + 1
 
+    def forget(self) -> None:
+        """Let go of what refers back to the run, so that it is freed at once and not by the garbage collector."""
+        self.agents.clear()
+        self.calls = self.task = None
+        self._context = None
+
+    @property
+    def context(self) -> Context[Any]:
+        """What tools and hooks see of the run."""
+        if self._context is None:
+            raise ThenaError(f"[thena] The run {self.id} has ended; what worked for it looks at it no more.")
+        return self._context
+
+    @context.setter
+    def context(self, context: Context[Any]) -> None:
+        self._context = context
+
 
 def being_cancelled() -> bool:
     """Whether somebody cancels the task that runs; a `CancelledError` without that is the code's own."""
     task = asyncio.current_task()
-    return task is None or task.cancelling() > 0
+    if task is None:
+        return True
+    place = current.get(None)
+    top = None if place is None else place.run.top
+    # a run may begin in a task that is being cancelled already: only what came since counts
+    return task.cancelling() > (top.baseline if top is not None and top.task is task else 0)
 
 
 def forget_cancellation() -> None:

@@ -8,22 +8,16 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from thena_core.agents import BuiltAgent
-from thena_core.budget import Budget, Tracker
-from thena_core.call import Handler, Invocation
 from thena_core.context import Context
-from thena_core.errors import EndsRun, NestingError, ThenaError, WorkflowDefinitionError
-from thena_core.messages import Message
-from thena_core.output import ToolOutput
+from thena_core.errors import EndsRun, WorkflowDefinitionError
 from thena_core.record.tree import Node
-from thena_core.run import Place, Run, RunResult, StoppedBy, current
+from thena_core.run import LoopState, Run, StoppedBy
 
 ClassT = TypeVar("ClassT", bound=type)
 Until = Callable[..., Any]
 
 MAX_ITERATIONS = 10
 MAX_FAILS = 5
-MAX_DEPTH = 16
-"""How deep workflows may start one another; each level holds a run, its services and its frames."""
 
 
 def until_answered(ctx: Context[Any]) -> bool:
@@ -88,7 +82,7 @@ def workflow(*, steps: Sequence[Any], state: type | None = None, name: str | Non
 class Step(Protocol):
     """Something that a run does."""
 
-    async def step(self, run: Run, parent: Node | None) -> None:
+    def step(self, run: Run, parent: Node | None) -> Awaitable[None]:
         """Do it once, under `parent` in the record."""
         ...
 
@@ -103,11 +97,13 @@ class BuiltLoop:
     max_fails: int
     answers: bool
 
-    async def step(self, run: Run, parent: Node | None) -> None:
+    def step(self, run: Run, parent: Node | None) -> Awaitable[None]:
         """Repeat the steps until something ends the loop."""
+        return self._iterate(run, None) if run.recorder is None else self._recorded(run, parent)
+
+    async def _recorded(self, run: Run, parent: Node | None) -> None:
         recorder = run.recorder
         if recorder is None:
-            await self._iterate(run, None)
             return
         node = recorder.open("loop", "loop", parent)
         try:
@@ -121,16 +117,20 @@ class BuiltLoop:
         fails = iterations = 0
         stopped_by: StoppedBy = "exhausted"
         steps, until = self.steps, self.until
+        state = run.loop = LoopState(0, 0, self.max_iterations)
+        top = run.top
         while iterations < self.max_iterations:
             iterations += 1
+            state.iteration = iterations
+            state.fails = fails
             for step in steps:
                 await step.step(run, node)
-                if run.stopped_by is not None:
+                if run.stopped_by is not None or top.stopped_by is not None or top.abort_reason is not None:
                     break
-            if run.stopped_by is not None:
-                stopped_by = run.stopped_by
+            if run.is_over:
+                stopped_by = run.stopped_by or top.stopped_by or "stop"
                 break
-            fails = fails + 1 if run.turn.tool_error else 0
+            fails = fails + 1 if run.turn.errors and run.turn.tool_error else 0
             done = until(run)
             if done is not False and (done is True or await _truth(done)):
                 stopped_by = "until"
@@ -155,141 +155,13 @@ class BuiltWorkflow:
         """Take the steps in order."""
         for step in self.steps:
             await step.step(run, parent)
-            if run.stopped_by is not None:
+            if run.is_over:
                 return
-
-    async def carry_out(self, run: Run, parent: Node | None, message: str | None) -> StoppedBy:
-        """Carry out a run from its first step to the closing of its services; say why it ended.
-
-        Args:
-            run: The run.
-            parent: The node that it stands under: a tool's, for a nested run.
-            message: What it is asked, for the record.
-
-        Raises:
-            ThenaError: Where it fails; whatever leaves it, its services are closed and its nodes ended.
-        """
-        recorder = run.recorder
-        node = run.root = None if recorder is None else recorder.open("workflow", self.name, parent, message)
-        token = current.set(Place(run, node))
-        try:
-            try:
-                await self.step(run, node)
-            except BaseException as error:
-                await _close_services(run, error)
-                raise
-            await _close_services(run, None)
-        except BaseException as error:
-            if recorder is not None and node is not None:
-                text = str(error) if isinstance(error, ThenaError) else type(error).__name__
-                recorder.close(node, "error", error=text)
-            raise
-        finally:
-            current.reset(token)
-        if recorder is not None and node is not None:
-            recorder.close(node, output=run.output)
-        return run.stopped_by or run.loop_ended or "answered"
-
-
-async def call_alone(run: Run, inv: Invocation) -> ToolOutput:
-    """Run one tool through every layer in a run of its own, and close the run's services."""
-    token = current.set(Place(run, None))
-    try:
-        handler: Handler = inv.toolset.handler(run, inv.name)
-        output = await handler(inv)
-    except BaseException as error:
-        await _close_services(run, error)
-        raise
-    else:
-        await _close_services(run, None)
-        return output
-    finally:
-        current.reset(token)
-
-
-async def _close_services(run: Run, error: BaseException | None) -> None:
-    if run.services is not None:
-        await run.services.close(error)
 
 
 async def _truth(value: Any) -> bool:
     """Read what an `until` returned that is no plain bool; it may be `async def`."""
     return bool(await value if inspect.isawaitable(value) else value)
-
-
-class WorkflowRuntime:
-    """Start a workflow from inside a tool: ask for it in a constructor, or in `execute`."""
-
-    __thena_role__ = "runtime"
-
-    def __init__(self, find: Callable[[Any], Awaitable[BuiltWorkflow]]) -> None:
-        self._find = find
-
-    async def run(
-        self,
-        workflow: type,
-        *,
-        message: str | None = None,
-        memory: str | Sequence[Message] | None = None,
-        budget: Budget | None = None,
-    ) -> RunResult:
-        """Run a workflow with a history of its own, in the budget, the record and the `data` of the run around it.
-
-        Args:
-            workflow: A workflow class, or an agent class; listed in `Thena(workflows=[…])`, it is checked at build.
-            message: What it is asked.
-            memory: Text or messages put before the message; nothing else of the outer history is passed.
-            budget: What it may use; the outer run's limits hold as well.
-
-        Raises:
-            EndsRun: What ends the outer run, too.
-            ThenaError: Outside of a run.
-        """
-        place = current.get(None)
-        if place is None:
-            raise ThenaError("[thena] WorkflowRuntime.run() was called outside of a run: it starts nested ones.")
-        outer = place.run
-        if outer.depth >= MAX_DEPTH:
-            raise outer.end(NestingError(MAX_DEPTH))
-        built = await self._found(outer, workflow)
-        outer.nested += 1
-        run = Run(
-            f"{outer.id}.{outer.nested}",
-            history=opening(message, None, memory),
-            data=outer.data,
-            state=built.state() if built.state is not None else None,
-            tracker=Tracker(budget, outer.tracker),
-            recorder=outer.recorder,
-            parent=outer,
-        )
-        run.context = Context(run)
-        try:
-            stopped_by = await built.carry_out(run, place.node, message)
-        except EndsRun as error:
-            outer.end(error)
-            raise
-        return RunResult(run.output, run.usage(), stopped_by, run.history, run.id)
-
-    async def _found(self, outer: Run, workflow: type) -> BuiltWorkflow:
-        try:
-            return await self._find(workflow)
-        except EndsRun as error:  # a workflow that cannot be built
-            outer.end(error)
-            raise
-
-
-def opening(
-    message: str | None, history: Sequence[Message] | None, memory: str | Sequence[Message] | None
-) -> list[Message]:
-    """Return what a run's history begins with: a former one, what is remembered, what is said now."""
-    messages = list(history or ())
-    if isinstance(memory, str):
-        messages.append(Message("user", memory))
-    elif memory is not None:
-        messages.extend(memory)
-    if message is not None:
-        messages.append(Message("user", message))
-    return messages
 
 
 def build_workflow(
@@ -352,6 +224,8 @@ def _build_step(
 
 def _condition(until: Until, where: str, problems: list[Exception]) -> Callable[[Run], Any]:
     """Adapt `until(ctx)` or `until(ctx, state)`."""
+    if until is until_answered:
+        return lambda run: not run.turn.requests
     try:
         count = len(inspect.signature(until).parameters)
     except (TypeError, ValueError):

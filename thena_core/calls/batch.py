@@ -75,6 +75,9 @@ async def _ended(tasks: Sequence[asyncio.Task[None]]) -> None:
         except asyncio.CancelledError:
             cancelled = True
         running = [task for task in running if not task.done()]
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # looked at here: where the batch itself is cancelled, nobody else does
     if cancelled:
         raise asyncio.CancelledError
 

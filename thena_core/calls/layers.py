@@ -6,6 +6,7 @@ They are composed once per tool when the app is built. An absent layer adds no f
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from inspect import isawaitable
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from thena_core._render import listed, qualified_name, said_by
-from thena_core.call import Handler, Invocation, ToolCall, ToolMiddleware, ToolResult
+from thena_core.call import Handler, Invocation, ToolCall, ToolMiddleware, ToolResult, settle
 from thena_core.calls.failure import comes_of_cancellation, decisive, leaves_of
 from thena_core.calls.observe import to_output
 from thena_core.definition import ToolDefinition
@@ -23,7 +24,7 @@ from thena_core.hooks.chain import Hook
 from thena_core.output import Outcome, ToolOutput
 from thena_core.run import Place, being_cancelled, current, forget_cancellation, passes
 from thena_core.schema.model import ArgumentsSchema
-from thena_core.schema.parse import InvalidArgumentsError, recover
+from thena_core.schema.parse import recover
 
 Word = Callable[[BaseException], str]
 """Says to the model what an exception was."""
@@ -66,17 +67,19 @@ def record(inner: Handler) -> Handler:
 
 def after_hooks(inner: Handler, hooks: Sequence[Hook]) -> Handler:
     """Show every observation to `after_tool`, once; what a hook returns replaces what the model reads."""
+    prepared = [(hook.function, hook.is_async, hook) for hook in hooks]
 
     async def observed(inv: Invocation) -> ToolOutput:
         output = inv.output = await inner(inv)
-        settle(inv, output)
+        if output.is_error or inv.outcome != "ok":
+            settle(inv, output)
         call = inv.view or ToolCall(inv, inv.args)
         context = inv.run.context
         result = ToolResult(call, output, inv.outcome)
-        for hook in hooks:
+        for function, is_async, hook in prepared:
             try:
-                answer = hook.function(result, context)
-                if hook.is_async or isawaitable(answer):
+                answer = function(result, context)
+                if is_async or isawaitable(answer):
                     answer = await answer
             except EndsRun as error:
                 inv.run.end(error)
@@ -128,14 +131,15 @@ def validate(inner: Handler, definition: ToolDefinition, schema: ArgumentsSchema
 
 def before_hooks(inner: Handler, hooks: Sequence[Hook]) -> Handler:
     """Let `before_tool` keep the call, rewrite its arguments, or answer in the tool's place."""
+    prepared = [(hook.function, hook.is_async, hook) for hook in hooks]
 
     async def guarded(inv: Invocation) -> ToolOutput:
         call = ToolCall(inv, inv.args)
         context = inv.run.context
-        for hook in hooks:
+        for function, is_async, hook in prepared:
             try:
-                answer = hook.function(call, context)
-                if hook.is_async or isawaitable(answer):
+                answer = function(call, context)
+                if is_async or isawaitable(answer):
                     answer = await answer
             except HookError as error:  # call.replace() with arguments that do not fit
                 raise _hook_failed("before_tool", hook, inv, error) from None
@@ -194,21 +198,21 @@ def budget(inner: Handler) -> Handler:
 
 def error_policy(inner: Handler, word: Word) -> Handler:
     """Turn a tool's exception into an observation; what ends the run passes, and is noted."""
-    limited = time_limit(inner)
+    watched = cancellable(inner, time_limit(inner))
 
     async def forgiving(inv: Invocation) -> ToolOutput:
         try:
-            output = await (inner(inv) if inv.time_limit is None else limited(inv))
+            if inv.run.calls is None and inv.time_limit is None:
+                output = await inner(inv)
+            else:
+                output = await watched(inv)
         except EndsRun as error:
             inv.run.end(error)
             raise
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - any failure of a tool ends here
             failure: BaseException = error
         except asyncio.CancelledError:
-            if being_cancelled():
-                raise
-            inv.outcome = "cancelled"
-            return ToolOutput(f"{inv.name} cancelled itself", is_error=True)
+            return _cancelled(inv)
         else:
             if inv.run.ended is not None:  # the tool caught what must end the run
                 raise inv.run.ended
@@ -216,6 +220,52 @@ def error_policy(inner: Handler, word: Word) -> Handler:
         return _observed(inv, failure, word)  # out here, so that the failure is not the context of what it raises
 
     return forgiving
+
+
+def cancellable(inner: Handler, limited: Handler) -> Handler:
+    """Let a call be found by its id while it runs, and cancelled alone; with a batch's time limit, where there is."""
+
+    async def found(inv: Invocation) -> ToolOutput:
+        calls = inv.run.calls
+        if calls is None:
+            return await limited(inv)
+        calls[inv] = asyncio.current_task()
+        output = failure = None
+        try:
+            output = await (inner(inv) if inv.time_limit is None else limited(inv))
+        except BaseException as error:
+            if not inv.cancelled or isinstance(error, EndsRun):
+                raise
+            failure = error
+        finally:
+            del calls[inv]
+        if not inv.cancelled:
+            return output or ToolOutput("")
+        await _take_back(inv)
+        if failure is None and output is not None:
+            return output  # it had ended when it was cancelled
+        inv.outcome = "cancelled"
+        return ToolOutput(f"{inv.name} was cancelled", is_error=True)
+
+    return found
+
+
+async def _take_back(inv: Invocation) -> None:
+    """Take back the cancellation of one call, delivered or not.
+
+    Raises:
+        asyncio.CancelledError: Where the run is being cancelled as well.
+    """
+    inv.cancelled = False
+    task = asyncio.current_task()
+    if task is None:
+        return
+    if being_cancelled():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)  # where nothing was awaited any more, it is delivered here and to nobody else
+        task.uncancel()
+    if being_cancelled():
+        raise asyncio.CancelledError
 
 
 def time_limit(inner: Handler, seconds: float | None = None) -> Handler:
@@ -238,13 +288,16 @@ def time_limit(inner: Handler, seconds: float | None = None) -> Handler:
     return limited
 
 
-def settle(inv: Invocation, output: ToolOutput) -> None:
-    """Make the outcome agree with what the model is going to read."""
-    if output.is_error:
-        if inv.outcome == "ok":
-            inv.outcome = "error"
-    elif inv.outcome != "ok":
-        inv.outcome = "ok"
+def _cancelled(inv: Invocation) -> ToolOutput:
+    """Answer a call that cancelled itself; a cancellation of the run passes.
+
+    Raises:
+        asyncio.CancelledError: Where the run is being cancelled.
+    """
+    if being_cancelled():
+        raise asyncio.CancelledError
+    inv.outcome = "cancelled"
+    return ToolOutput(f"{inv.name} cancelled itself", is_error=True)
 
 
 def _observed(inv: Invocation, failure: BaseException, word: Word) -> ToolOutput:
@@ -268,16 +321,17 @@ def _refused(inv: Invocation, schema: ArgumentsSchema, error: Exception, word: W
     try:
         if not isinstance(error, ValidationError):
             raise error
-        inv.args, repaired = recover(schema, inv.raw, error)
-    except InvalidArgumentsError as refused:
-        inv.outcome = "invalid"
-        return ToolOutput(str(refused), is_error=True)
+        found = recover(schema, inv.raw, error)
     except EndsRun as ender:
         inv.run.end(ender)
         raise
     except Exception as failure:  # noqa: BLE001 - an author's validator may raise anything
         inv.outcome = "error"
         return ToolOutput(word(failure), is_error=True)
+    if isinstance(found, str):
+        inv.outcome = "invalid"
+        return ToolOutput(found, is_error=True)
+    inv.args, repaired = found
     strict = inv.definition is not None and inv.definition.strict
     if repaired and not strict:  # in strict mode a null for a default is the contract, not a repair
         inv.note(repaired=True)

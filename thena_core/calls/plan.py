@@ -267,7 +267,8 @@ def _handler(
             result = call(inv)
             return join(cast("Generator[Any, None, None]", result), limit) if inspect.isgenerator(result) else result
 
-        return await observe(inv, await threads.run(work), limit)
+        result = await threads.run(work, lambda: inv.note(abandoned=True))
+        return await observe(inv, result, limit)
 
     async def inline(inv: Invocation) -> ToolOutput:
         return await observe(inv, call(inv), limit)

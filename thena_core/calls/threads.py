@@ -56,8 +56,12 @@ class ThreadPool:
         self._idle = 0
         self._closed = False
 
-    async def run(self, function: Callable[[], Any]) -> Any:
+    async def run(self, function: Callable[[], Any], abandoned: Callable[[], object] | None = None) -> Any:
         """Call `function` in a thread, with the caller's context variables, and return what it returns.
+
+        Args:
+            function: What to call.
+            abandoned: Called where the caller is cancelled and the thread runs on, with nobody waiting for it.
 
         Raises:
             RuntimeError: In place of a `StopIteration`, which a future cannot carry (it would stay pending for ever).
@@ -69,7 +73,8 @@ class ThreadPool:
         try:
             return await job.future
         except asyncio.CancelledError:
-            self._abandon(job)
+            if self._abandon(job) and abandoned is not None:
+                abandoned()
             raise
 
     def close(self) -> None:
@@ -85,7 +90,8 @@ class ThreadPool:
             threading.Thread(target=self._work, name="thena-tool", daemon=True).start()
         self._changed.notify()
 
-    def _abandon(self, job: _Job) -> None:
+    def _abandon(self, job: _Job) -> bool:
+        """Give a job up; say whether a thread is at work on it."""
         with self._changed:
             if job in self._jobs:
                 self._jobs.remove(job)
@@ -93,6 +99,7 @@ class ThreadPool:
                 job.abandoned = True
                 self._threads -= 1
                 self._staff()
+            return job.abandoned
 
     def _work(self) -> None:
         while (job := self._next()) is not None:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from thena_core.call import Handler, Invocation, ToolCall, ToolResult
-from thena_core.calls import layers
+from thena_core.call import Handler, Invocation, ToolCall, ToolResult, settle
 from thena_core.calls.batch import Call, run_together
 from thena_core.calls.explain import Explanation
 from thena_core.definition import ToolDefinition
@@ -142,5 +141,5 @@ class BoundTool:
 
 
 def _result(inv: Invocation, output: ToolOutput) -> ToolResult:
-    layers.settle(inv, output)
+    settle(inv, output)
     return ToolResult(inv.view or ToolCall(inv, inv.args), output, inv.outcome)

@@ -187,12 +187,12 @@ class RunServices:
         if isinstance(made, contextlib.AbstractAsyncContextManager):
             entering = cast("contextlib.AbstractAsyncContextManager[Any]", made)
             value = await entering.__aenter__()
-            self._exits.append((name, entering.__aexit__))
+            self._exits.append((name, _leaving(entering.__aexit__, provider)))
             return value
         if isinstance(made, contextlib.AbstractContextManager):
             plain = cast("contextlib.AbstractContextManager[Any]", made)
             value = plain.__enter__()
-            self._exits.append((name, plain.__exit__))
+            self._exits.append((name, _leaving(plain.__exit__, provider)))
             return value
         return made
 
@@ -205,6 +205,18 @@ class RunServices:
         except BaseException as failure:  # noqa: BLE001 - the others must be closed, too; `close` reports it
             if failure is not error:
                 self._failures.append((name, failure))
+
+
+def _leaving(leave: Exit, provider: Any) -> Exit:
+    """Say how to leave a context: a plain generator goes on after its `yield` whatever happened.
+
+    That is dependency-injector's own rule for its resources: what stands after the `yield` must run, also where nobody
+    wrote `try`. Who wants to see the run's error gives a function that returns a context manager.
+    """
+    provides = provider.provides
+    if inspect.isasyncgenfunction(provides) or inspect.isgeneratorfunction(provides):
+        return lambda *_error: leave(None, None, None)
+    return leave
 
 
 async def value_of(provider: Any) -> Any:

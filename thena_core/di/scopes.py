@@ -22,8 +22,9 @@ class RunScoped(Base):
 
     The first argument is an (async) generator function that yields the object and closes it afterwards, a function
     that returns a context manager, an (async) function, or a class; the rest are its arguments, as for `Factory`. It
-    is opened at its first use in a run and closed, in reverse order, when the run ends; a generator sees the run's
-    error at its `yield`.
+    is opened at its first use in a run and closed, in reverse order, when the run ends. A generator goes on after its
+    `yield` whatever happened, as dependency-injector's resources do; a context manager sees the run's error. A class
+    is only called: what it makes is not entered.
     """
 
     def _provide(self, _args: Any, _kwargs: Any) -> Awaitable[Any]:

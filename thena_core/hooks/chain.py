@@ -5,10 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from thena_core._render import did_you_mean
 from thena_core.errors import AgentDefinitionError, SignatureError
+
+OnPluginError = Literal["fail", "warn"]
+"""What a plugin that cannot be loaded does: fail the build, or warn and be left out."""
 
 AGENT_HOOKS: dict[str, tuple[str, ...]] = {
     "before_prompt": ("prompt", "ctx"),

@@ -63,6 +63,11 @@ class Provider(ABC):
     async def chat(self, request: ChatRequest) -> ChatTurn:
         """Answer a request; raise `ProviderError` where the service does not answer as it should."""
 
+    @property
+    def knows_cost(self) -> bool:
+        """Whether `usage.cost_usd` is filled: by a `price`, or by the service itself."""
+        return getattr(self, "price", None) is not None
+
     async def aclose(self) -> None:  # noqa: B027 - most providers hold nothing
         """Free what the provider holds (HTTP clients, say); called once, when the app closes."""
 

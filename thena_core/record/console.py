@@ -28,10 +28,11 @@ class _Signs(NamedTuple):
     end: str
     ok: str
     failed: str
+    going: str
 
 
-_UNICODE = _Signs("▸", "◂", "✓", "✗")
-_ASCII = _Signs(">", "<", "ok", "failed")
+_UNICODE = _Signs("▸", "◂", "✓", "✗", "·")
+_ASCII = _Signs(">", "<", "ok", "failed", ".")
 
 
 class ConsoleTree:
@@ -53,10 +54,11 @@ class ConsoleTree:
         self._broken: TextIO | None = None
 
     def __call__(self, event: Event) -> None:
-        """Print the line of one event; progress has none, and a stream that is closed or full is left alone."""
+        """Print the line of one event; a stream that is closed or full is left alone."""
         if event.phase == "progress":
-            return
-        number = self._take(event) if event.phase == "start" else self._give_back(event)
+            number = self._numbers.get(event.id, 1)
+        else:
+            number = self._take(event) if event.phase == "start" else self._give_back(event)
         stream = self._stream if self._stream is not None else sys.stderr
         # Without a console (pythonw) sys.stderr is None, whatever its type says.
         if stream is None or stream is self._broken:  # pyright: ignore[reportUnnecessaryComparison]
@@ -86,6 +88,13 @@ class ConsoleTree:
                 del self._open[key]
         return number
 
+    def _progress(self, event: Event) -> str:
+        """Say how far a step has come: `3/8 pages read`."""
+        told = event.meta.get("progress", {})
+        done, total, message = told.get("done", 0), told.get("total"), str(told.get("message", ""))
+        count = f"{done:g}" if total is None else f"{done:g}/{total:g}"
+        return f"{count} {self._plain(message, _MAX_ERROR)}".rstrip()
+
     def _styled(self, stream: TextIO) -> tuple[_Signs, bool]:
         if self._style is None or self._style[0] is not stream:
             signs = _UNICODE if _can_encode("".join(_UNICODE) + "…", stream) else _ASCII
@@ -100,6 +109,8 @@ class ConsoleTree:
         if event.phase == "start":
             content = self._content(event.input)
             return f"{indent}{_painted(signs.start, '2', colour)} {label}{content}"
+        if event.phase == "progress":
+            return f"{indent}{_painted(signs.going, '2', colour)} {label}  {self._progress(event)}"
         took = f"  {duration(event.duration_ms)}" if event.duration_ms is not None else ""
         if event.status != "error":
             verdict = _painted(signs.ok, "32", colour) + self._content(event.output)

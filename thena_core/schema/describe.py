@@ -42,6 +42,8 @@ def describe(problems: Sequence[Any], fields: Mapping[str, bool]) -> str:
     Returns:
         At most 10 problems and 2,000 characters; no address of pydantic's documentation.
     """
+    if len(problems) == 1:
+        return shortened(_one(problems[0], fields), MAX_TEXT)
     parts = [_one(problem, fields) for problem in problems[:MAX_PROBLEMS]]
     if len(problems) > MAX_PROBLEMS:
         parts.append(f"and {len(problems) - MAX_PROBLEMS} more")
@@ -63,7 +65,7 @@ def json_type(value: Any) -> str:
 
 def _one(problem: Any, fields: Mapping[str, bool]) -> str:
     location = problem["loc"]
-    path = ".".join(str(part) for part in location)
+    path = str(location[0]) if len(location) == 1 else ".".join(map(str, location))
     kind = problem["type"]
     if kind in {"extra_forbidden", "unexpected_keyword_argument"}:
         return f"{path}: unknown argument{accepted(str(location[0]), fields) if len(location) == 1 else ''}"
@@ -88,11 +90,11 @@ def accepted(name: str, fields: Collection[str]) -> str:
 
 def received(value: Any) -> str:
     """Name what came: its JSON type, and a short form of a plain value."""
-    kind = json_type(value)
-    if value is None or isinstance(value, bool):
-        return kind if value is None else str(value).lower()
     if isinstance(value, str):
-        return f'{kind} "{shortened(value, MAX_VALUE)}"'
+        return f'string "{shortened(value, MAX_VALUE)}"'
+    kind = json_type(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         return kind  # Python refuses to print integers of thousands of digits
     return f"{kind} {value}" if isinstance(value, int | float) else kind

@@ -40,7 +40,7 @@ class InvalidArgumentsError(Exception):
     """What the model sent is not what the tool accepts; the text is the observation."""
 
 
-def recover(schema: ArgumentsSchema, raw: Any, error: ValidationError) -> tuple[Any, bool]:
+def recover(schema: ArgumentsSchema, raw: Any, error: ValidationError) -> tuple[Any, bool] | str:
     """Read what strict validation refused.
 
     Args:
@@ -49,19 +49,27 @@ def recover(schema: ArgumentsSchema, raw: Any, error: ValidationError) -> tuple[
         error: Why it was refused.
 
     Returns:
-        The arguments, and whether anything had to be repaired.
-
-    Raises:
-        InvalidArgumentsError: With the observation for the model.
+        The arguments, and whether anything had to be repaired; or the observation for the model.
     """
     problems = error.errors(include_url=False)
     if isinstance(raw, str) and problems[0]["loc"]:  # an object, with wrong fields
-        if not any(_is_repairable(problem, schema) for problem in problems):
-            raise _refused(schema, problems)
-        return _repaired(schema, json.loads(raw), problems), True
+        for problem in problems:
+            if _is_repairable(problem, schema):
+                break
+        else:
+            return f"invalid arguments — {describe(problems, schema.fields)}"
+    try:
+        return _read_again(schema, raw, problems)
+    except InvalidArgumentsError as refused:
+        return str(refused)
+
+
+def _read_again(schema: ArgumentsSchema, raw: Any, problems: Problems) -> tuple[Any, bool]:
     if raw is None or (isinstance(raw, str) and raw.strip() in {"", "null"}):
         # services send nothing, "" or null for a call without arguments
         return _validated(schema, {}), False
+    if isinstance(raw, str) and problems[0]["loc"]:
+        return _repaired(schema, json.loads(raw), problems), True
     value, repaired = _object(schema, raw, problems)
     try:
         return schema.validate_json(_text(value)), repaired

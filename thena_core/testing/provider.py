@@ -29,7 +29,10 @@ class FakeProvider(Provider):
         """Play the next turn."""
         self.requests.append(replace(request, messages=list(request.messages)))
         index = min(len(self.requests), len(self._turns)) - 1
-        return replace(self._turns[index])
+        turn = replace(self._turns[index])
+        if request.on_text is not None and turn.content:
+            request.on_text(turn.content)
+        return turn
 
 
 def _turn(turn: ScriptedTurn) -> ChatTurn:

@@ -1,0 +1,117 @@
+"""The handle of a started run: its result, its events and text as they come, and the ways to stop it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from thena_core.budget import RunUsage
+from thena_core.errors import RunAborted
+from thena_core.record.stream import Stream
+from thena_core.record.tree import Event
+from thena_core.run import Run, RunResult
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+
+class RunHandle:
+    """A run that was started and goes on beside the code that holds this; leaving `async with` aborts it.
+
+    Attributes:
+        run_id: Its id, known from the start.
+    """
+
+    def __init__(self, run_id: str, carry: Callable[[RunHandle], Coroutine[Any, Any, RunResult]]) -> None:
+        self.run_id = run_id
+        self._events: Stream[Event] = Stream()
+        self._text: Stream[str] = Stream()
+        self._run: Run | None = None
+        self._reason: str | None = None
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(carry(self), name=f"thena-run-{run_id}")
+        self._task.add_done_callback(self._ended)
+
+    async def result(self) -> RunResult:
+        """Wait for the run's end and return its result; giving up waiting does not stop the run.
+
+        Raises:
+            RunAborted: Where it was aborted.
+            ThenaError: What the run ended with.
+        """
+        try:
+            return await asyncio.shield(self._task)
+        except asyncio.CancelledError:
+            if self._reason is None or not self._task.cancelled():
+                raise
+            raise RunAborted(self._reason) from None  # it was aborted before it had begun
+
+    def abort(self, reason: str = "aborted") -> None:
+        """Stop the run at once: what is in flight is cancelled, and `result()` raises `RunAborted`."""
+        if self._task.done():
+            return
+        if self._run is not None:
+            self._run.abort(reason)
+        elif self._reason is None:
+            self._reason = reason
+            self._task.cancel()
+
+    def cancel_call(self, call_id: str) -> bool:
+        """Cancel one call and let the run go on; the model reads that it was cancelled.
+
+        Returns:
+            Whether a call of that id was running.
+        """
+        calls = self._run.calls if self._run is not None else None
+        for inv, task in (calls or {}).items():
+            if inv.id == call_id and task is not None and not inv.cancelled:
+                inv.cancelled = True
+                return task.cancel()
+        return False
+
+    def events(self) -> AsyncIterator[Event]:
+        """Follow the run's events, those that have passed first (the newest 10,000); ends with the run."""
+        return self._events.follow()
+
+    def text(self) -> AsyncIterator[str]:
+        """Follow the model's text as it arrives, what has passed first; ends with the run."""
+        return self._text.follow()
+
+    @property
+    def usage(self) -> RunUsage:
+        """What the run has used so far."""
+        return self._run.usage() if self._run is not None else RunUsage()
+
+    def attach(self, run: Run) -> None:
+        """Take the run that this is the handle of; called once, by the app."""
+        self._run = run
+        run.calls = {}
+        run.on_text = self._text.put
+
+    def observe(self, event: Event) -> None:
+        """Take an event; called by the recorder."""
+        self._events.put(event)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.abort("its handle was left")
+        cancelled = False
+        while not self._task.done():
+            try:
+                await asyncio.wait([self._task])
+            except asyncio.CancelledError:
+                cancelled = True
+        if cancelled:
+            raise asyncio.CancelledError
+
+    def _ended(self, task: asyncio.Task[RunResult]) -> None:
+        self._events.close()
+        self._text.close()
+        if not task.cancelled():
+            task.exception()  # looked at here, so that a result nobody asks for is no warning

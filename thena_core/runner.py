@@ -1,0 +1,198 @@
+"""The runs of one app: made, guarded, reported, and waited for when the app closes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import threading
+import time
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from thena_core._render import listed
+from thena_core.budget import Budget, Tracker
+from thena_core.context import Context
+from thena_core.errors import EndsRun, RunAborted, ThenaError
+from thena_core.execution import carry_out, opening
+from thena_core.messages import Message
+from thena_core.observers import LogOption, Observers
+from thena_core.run import Run, RunResult, StoppedBy
+
+if TYPE_CHECKING:
+    from thena_core.build import Built
+    from thena_core.handle import RunHandle
+    from thena_core.record.report import Report
+
+T = TypeVar("T")
+RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+
+
+@dataclass(slots=True)
+class Given:
+    """What one run is given; see `Thena.run`."""
+
+    message: str | None
+    history: Sequence[Message] | str | None
+    memory: str | Sequence[Message] | None
+    data: Any
+    budget: Budget | None
+    run_id: str
+    report: bool | Report | None
+    log: LogOption | None
+
+
+class Runner:
+    """Everything about runs that lives as long as the app.
+
+    Args:
+        observers: Who looks at the runs.
+    """
+
+    def __init__(self, observers: Observers) -> None:
+        self._observers = observers
+        self._runs: set[Run] = set()
+        self._idle: asyncio.Event | None = None
+        self._closed = False
+        self._second = 0
+        self._prefix = ""
+
+    def id_for(self, given: str | None) -> str:
+        """Accept a run's id, which becomes a folder's name, or make one up.
+
+        One that is made up is the second, so that folders sort, and eight random hexadecimal digits.
+
+        Raises:
+            ValueError: For anything but 1 to 128 letters, digits, `.`, `_` and `-`, not beginning with a dot.
+        """
+        if given is not None:
+            return checked_id(given)
+        now = int(time.time())
+        if now != self._second:
+            self._second, self._prefix = now, time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
+        return f"{self._prefix}-{os.urandom(4).hex()}"
+
+    async def close(self) -> None:
+        """Refuse new runs, abort those in flight and wait for them."""
+        self._closed = True
+        for run in tuple(self._runs):
+            run.abort("the app is closing")
+        while self._runs:
+            self._idle = asyncio.Event()
+            await self._idle.wait()
+
+    def holds(self, run: Run) -> bool:
+        """Whether a run of this app is in flight."""
+        return run in self._runs
+
+    async def carry(self, built: Built, given: Given, handle: RunHandle | None) -> RunResult:
+        """Carry a run out, from its first step to its report."""
+        target = built.target
+        if target is None:
+            raise ThenaError("[thena] This app has nothing to run. Write: Thena(MyWorkflow), or use app.call(…).")
+        _check_prices(given.budget, built)
+        run = self.new_run(given, built, target.state() if target.state is not None else None, handle)
+        stopped_by = await self.guard(run, carry_out(target, run, None, given.message), given.report)
+        try:
+            return self._result(run, stopped_by, given.report)
+        finally:
+            run.forget()
+
+    async def guard(self, run: Run, work: Coroutine[Any, Any, T], report: bool | Report | None) -> T:
+        """Let a run be aborted and waited for; what leaves it says which run it was and what there was."""
+        task = run.task = asyncio.current_task()
+        run.baseline = 0 if task is None else task.cancelling()
+        run.thread = threading.get_ident()
+        self._runs.add(run)
+        try:
+            result = await work
+        except BaseException as error:
+            failure: BaseException = error
+            if run.abort_reason is not None:
+                failure = await self._aborted(run, error)
+            self._failed(run, failure, report)
+            if failure is error:
+                raise
+            raise failure from error
+        else:
+            if run.abort_reason is not None:  # it came when nothing was awaited any more
+                aborted = await self._aborted(run, None)
+                self._failed(run, aborted, report)
+                raise aborted
+            return result
+        finally:
+            run.task = None
+            self._runs.discard(run)
+            if self._idle is not None and not self._runs:
+                self._idle.set()
+
+    async def _aborted(self, run: Run, error: BaseException | None) -> BaseException:
+        """Take back the cancellation of an abort, delivered or not, and say what the run ends with."""
+        task = run.task
+        if task is not None and task.cancelling() > run.baseline:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)  # where nothing was awaited any more, it is delivered here and not to the caller
+            task.uncancel()
+            if task.cancelling() > run.baseline:
+                return asyncio.CancelledError()  # somebody else cancels, too
+        if isinstance(error, EndsRun):
+            return error
+        return run.end(RunAborted(run.abort_reason or "aborted"))
+
+    def new_run(self, given: Given, built: Built, state: Any, handle: RunHandle | None) -> Run:
+        """Make a run.
+
+        Raises:
+            ThenaError: After the app was closed.
+        """
+        if self._closed:
+            raise ThenaError("[thena] The app is closed. Make a new one, or keep it open around its runs.")
+        listeners = built.listeners if handle is None else (*built.listeners, handle.observe)
+        recorder = self._observers.recorder(given.run_id, given.log, given.report, listeners)
+        tracker = None if given.budget is None else Tracker(given.budget)
+        messages = opening(given.message, given.history, given.memory)
+        run = Run(given.run_id, history=messages, data=given.data, state=state, tracker=tracker, recorder=recorder)
+        run.context = Context(run)
+        if handle is not None:
+            handle.attach(run)
+        return run
+
+    def _failed(self, run: Run, error: BaseException, report: bool | Report | None) -> None:
+        """Hang what there was on the error: as `.run` where it is ours, else the run's id as a note."""
+        result = self._result(run, run.stopped_by or "stop", report)
+        run.forget()
+        if isinstance(error, ThenaError):
+            error.run = result
+        elif not isinstance(error, asyncio.CancelledError):
+            error.add_note(f"in the Thena run {run.id}")
+
+    def _result(self, run: Run, stopped_by: StoppedBy, report: bool | Report | None) -> RunResult:
+        path = None if run.root is None else self._observers.write(run, stopped_by, report)
+        return RunResult(run.output, run.usage(), stopped_by, run.history, run.id, path)
+
+
+def _check_prices(budget: Budget | None, built: Built) -> None:
+    """Refuse a cost limit that nobody could keep: no provider of the app knows what a call costs."""
+    if budget is None or budget.max_cost_usd is None or not built.providers:
+        return
+    if not any(provider.knows_cost for provider in built.providers):
+        names = listed(type(provider).__name__ for provider in built.providers)
+        raise ThenaError(
+            f"[thena] Budget(max_cost_usd={budget.max_cost_usd:g}) cannot be kept: {names} knows no price. "
+            f"Give one: price=Price(prompt=…, completion=…), in US dollars per million tokens."
+        )
+
+
+def checked_id(run_id: str) -> str:
+    """Accept a run's id, which becomes a folder's name.
+
+    Raises:
+        ValueError: For anything but 1 to 128 letters, digits, `.`, `_` and `-`, not beginning with a dot.
+    """
+    if not RUN_ID.fullmatch(run_id):
+        raise ValueError(
+            f"[thena] run_id={run_id[:140]!r}: use 1 to 128 letters, digits, `.`, `_` or `-`, and no dot at the start."
+        )
+    return run_id
