@@ -19,6 +19,7 @@ from thena_core import (
     Prompt,
     RunScoped,
     Thena,
+    ThenaError,
     ToolRequest,
     WorkflowRuntime,
     agent,
@@ -131,6 +132,52 @@ def built(make: Callable[[], Thena]) -> Provoke:
             raise error.exceptions[0] from None
 
     return provoke
+
+
+async def aborted() -> None:
+    """Abort a run before it has taken a step."""
+    async with Thena(agent_of()) as app:
+        handle = app.start("go")
+        handle.abort("the client left")
+        await handle.result()
+
+
+async def run_after_close() -> None:
+    """Run an app that was closed."""
+    async with Thena(agent_of()) as app:
+        pass
+    await app.run("go")
+
+
+async def close_inside_a_run() -> None:
+    """Close an app from a hook of its own run."""
+
+    async def before_tool(self: Any, call: Any) -> None:
+        try:
+            await apps[0].close()
+        except ThenaError as error:
+            refused.append(error)
+
+    apps: list[Thena] = []
+    refused: list[ThenaError] = []
+    members = {"before_tool": before_tool}
+    async with Thena(agent_of(members, [ToolRequest("c1", "read_file", '{"path": "a"}'), "done"])) as app:
+        apps.append(app)
+        await app.run("go")
+    raise refused[0]
+
+
+async def context_afterwards() -> None:
+    """Ask a call for its context when its run is over."""
+    calls: list[Any] = []
+
+    async def before_tool(self: Any, call: Any) -> None:
+        calls.append(call)
+
+    members = {"before_tool": before_tool}
+    async with Thena(agent_of(members, [ToolRequest("c1", "read_file", '{"path": "a"}'), "done"])) as app:
+        await app.run("go", run_id="r1")
+    _ = calls[0].ctx
 
 
 def running(members: Mapping[str, Any] | None = None, *, call: str = '{"path": "a"}', **options: Any) -> Provoke:

@@ -23,6 +23,11 @@ RAISED_BY_AUTHORS = {"FatalToolError"}
 
 MISTAKES: dict[str, tuple[str, p.Provoke]] = {
     "use after the build": ("ThenaError", p.use_after_build),
+    "run after close": ("ThenaError", p.run_after_close),
+    "close inside a run": ("ThenaError", p.close_inside_a_run),
+    "a cost without a price": ("ThenaError", p.running(budget=Budget(max_cost_usd=1))),
+    "a run that has ended": ("ThenaError", p.context_afterwards),
+    "an abort": ("RunAborted", p.aborted),
     "nothing to run": ("ThenaError", lambda: Thena(tools=[p.read_file]).run("go")),
     "run_sync in a loop": ("ThenaError", p.run_sync_in_a_loop),
     "no such tool": ("ThenaError", p.misspelt_tool),

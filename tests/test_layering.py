@@ -14,14 +14,14 @@ ROOT = Path(__file__).parent.parent / "thena_core"
 FLOORS = [
     ["_render", "errors"],
     ["output", "messages", "definition", "budget", "record"],
-    ["run", "context"],
+    ["run", "signals", "context"],
     ["call", "markers"],
     ["schema"],
     ["di"],
     ["hooks"],
     ["calls", "providers"],
-    ["agents", "workflows"],
-    ["build", "life", "observers", "app", "handle"],
+    ["agents", "workflows", "execution"],
+    ["build", "life", "observers", "runner", "app", "handle"],
     ["testing", "cli", "demo"],
 ]
 FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}

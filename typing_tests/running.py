@@ -13,6 +13,7 @@ from thena_core import (
     BuildError,
     Context,
     EndsRun,
+    History,
     HookError,
     MiddlewareError,
     Prompt,
@@ -94,7 +95,7 @@ async def running() -> None:
         assert_type(result.usage.tool_calls, int)
         assert_type(result.usage.cost_usd, float | None)
         assert_type(result.stopped_by, Literal["answered", "until", "exhausted", "fails", "budget", "stop"])
-        assert_type(result.history, Sequence[Message])
+        assert_type(result.history, History)
         assert_type(result.run_id, str)
         assert_type(result.report_path, Path | None)
         result.output = ""  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]

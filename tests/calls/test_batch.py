@@ -72,7 +72,7 @@ async def test_sync_tools_run_beside_each_other_and_the_loop() -> None:
         return "ok"
 
     async def join_in() -> None:
-        while barrier.n_waiting < 3:  # noqa: ASYNC110 - threads cannot set an event of the loop before they wait
+        while barrier.n_waiting < 3:
             await asyncio.sleep(0)
         joined.append(barrier.wait(5))
 

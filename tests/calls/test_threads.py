@@ -151,7 +151,7 @@ async def test_an_idle_thread_is_used_again() -> None:
     for _ in range(20):
         idents.add(await pool.run(threading.get_ident))
         async with asyncio.timeout(PATIENCE):
-            while not pool._idle:  # noqa: ASYNC110 - the thread reports its result before it waits for another call
+            while not pool._idle:
                 await asyncio.sleep(0)
     assert len(idents) == 1
     pool.close()

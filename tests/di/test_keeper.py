@@ -57,6 +57,7 @@ class Held(contextlib.AbstractContextManager["Held"]):
 def sessions(log: Log) -> Any:
     """Provide a numbered session, and write down when it is opened, closed, and with what."""
 
+    @contextlib.asynccontextmanager
     async def open_session() -> AsyncIterator[Session]:
         number = sum(line.startswith("open") for line in log) + 1
         log.append(f"open {number}")
@@ -214,12 +215,38 @@ async def test_closed_in_reverse_order() -> None:
 
 @pytest.mark.behaviour("D04")
 async def test_closed_on_error() -> None:
-    """When the run fails, the generator sees the run's error at its `yield`, and is closed."""
+    """When the run fails, a context manager sees the run's error, and is closed."""
     log = Log()
     async with Thena(asking("ruin", tools=[ruin]), container=container(session=sessions(log))) as app:
         with pytest.raises(FatalToolError, match=r"^ruined$"):
             await app.run("go")
     assert log == ["open 1", "saw FatalToolError", "close 1"]
+
+
+@pytest.mark.behaviour("D04")
+@pytest.mark.parametrize("how", ["fails", "is cancelled"])
+@pytest.mark.parametrize("kind", ["async", "sync"])
+async def test_a_plain_generator_goes_on_after_its_yield(how: str, kind: str) -> None:
+    """What stands after the `yield` runs however the run ends, also where nobody wrote `try`."""
+    log, asked = Log(), asyncio.Event()
+
+    async def open_async() -> AsyncIterator[Session]:
+        yield Session(1)
+        log.append("closed")
+
+    def open_sync() -> Iterator[Session]:
+        yield Session(1)
+        log.append("closed")
+
+    session = RunScoped(open_async if kind == "async" else open_sync)
+    async with Thena(tools=[ruin, waiting(asked)], container=container(session=session)) as app:
+        task = asyncio.create_task(app.call("ruin" if how == "fails" else "forever"))
+        if how == "is cancelled":
+            await asked.wait()
+            task.cancel()
+        with pytest.raises(FatalToolError if how == "fails" else asyncio.CancelledError):
+            await task
+    assert log == ["closed"]
 
 
 @pytest.mark.behaviour("D04")
@@ -386,8 +413,9 @@ async def test_a_manager_that_raises_the_runs_error_again_has_not_failed() -> No
 
 
 async def test_a_service_cannot_swallow_the_runs_error() -> None:
-    """A generator that catches what it sees at its `yield` does not keep the run alive."""
+    """A context manager that catches the run's error does not keep the run alive."""
 
+    @contextlib.asynccontextmanager
     async def open_session() -> AsyncIterator[Session]:
         with contextlib.suppress(BaseException):
             yield Session(1)

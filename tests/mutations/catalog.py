@@ -108,8 +108,8 @@ MUTATIONS = (
     Mutation(
         "after-hooks twice",
         LAYERS,
-        "result = ToolResult(call, output, inv.outcome)\n        for hook in hooks:",
-        "result = ToolResult(call, output, inv.outcome)\n        for hook in [*hooks, *hooks]:",
+        "result = ToolResult(call, output, inv.outcome)\n        for function, is_async, hook in prepared:",
+        "result = ToolResult(call, output, inv.outcome)\n        for function, is_async, hook in [*prepared, *prepared]:",
     ),
     Mutation(
         "after-hooks fail open",
@@ -126,8 +126,8 @@ MUTATIONS = (
     Mutation(
         "validate without repair",
         LAYERS,
-        "inv.args, repaired = recover(schema, inv.raw, error)",
-        'raise InvalidArgumentsError("invalid arguments")',
+        "found = recover(schema, inv.raw, error)",
+        'found = "invalid arguments"',
     ),
     Mutation("before-hooks dropped", TOOLSET, BEFORE, ""),
     Mutation("before-hooks outside validate", TOOLSET, BEFORE + VALIDATE, VALIDATE + BEFORE),
@@ -209,8 +209,8 @@ MUTATIONS = (
     Mutation(
         "error policy keeps a cancellation",
         LAYERS,
-        "            if being_cancelled():\n                raise\n            inv.outcome",
-        "            inv.outcome",
+        "    if being_cancelled():\n        raise asyncio.CancelledError\n    inv.outcome",
+        "    inv.outcome",
     ),
     Mutation(
         "a tool may keep a run alive",
@@ -223,7 +223,7 @@ MUTATIONS = (
     Mutation("unknown tool without record", TOOLSET, "unknown, layers.record(unknown))", "unknown, unknown)"),
     Mutation(
         "outcome not settled",
-        LAYERS,
+        "thena_core/call.py",
         '"""Make the outcome agree with what the model is going to read."""\n',
         '"""Do nothing."""\n    return\n',
     ),

@@ -182,11 +182,12 @@ def test_duration_is_short(ms: float, text: str) -> None:
 
 
 def test_listens_to_a_recorder() -> None:
-    """It fits as a listener, and progress prints nothing."""
+    """It fits as a listener, and progress has a line of its own."""
     stream = io.StringIO()
     recorder = Recorder("run", (ConsoleTree(stream),))
     node: Node = recorder.open("tool", "work", None)
     recorder.progress(node, 1, 2, "half")
     recorder.close(node, "error", outcome="timeout", error="too slow")
     assert stream.getvalue().splitlines()[0] == "▸ tool work"
-    assert stream.getvalue().splitlines()[1].endswith("✗ timeout: too slow")
+    assert stream.getvalue().splitlines()[1] == "· tool work  1/2 half"
+    assert stream.getvalue().splitlines()[2].endswith("✗ timeout: too slow")

@@ -11,6 +11,8 @@ import pytest
 
 from thena_core import BuildError, Event, Thena, ToolOutput
 from thena_core.call import Invocation
+from thena_core.context import Context
+from thena_core.run import Run
 
 
 async def schema_of(item: Any, name: str = "t") -> Mapping[str, Any]:
@@ -44,7 +46,8 @@ async def sent(app: Thena, raw: Any, name: str = "t") -> ToolOutput:
     app.explain(name, show=False)
     built = app._built
     assert built is not None
-    run = app._new_run([], None, None, None, "trial")
+    run = Run("trial", history=[])
+    run.context = Context(run)
     return await built.toolset.handler(run, name)(Invocation(run, built.toolset, "call", name, raw))
 
 
