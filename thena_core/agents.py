@@ -170,35 +170,37 @@ class BuiltAgent:
         step: ChatStep = run.agents.get(self) or self._enter(run)
         run.turns += 1
         try:
-            if self.hooks or node is not None:
-                turn = await self._ask(run, step, node)
-            else:
-                turn = await self.chat(step)
-        except EndsRun as error:
-            if not isinstance(error, BudgetExceededError) or not error.stops:
-                run.end(error)
-                raise
-            run.stopped_by = "budget"
-            return
-        except Exception as error:  # noqa: BLE001 - the agent's own hook decides
+            turn = await (self._ask(run, step, node) if self.hooks or node is not None else self.chat(step))
+        except Exception as error:  # noqa: BLE001 - a budget may stop the run here, and the agent's own hook decides
             await self._failed(run, error)
             return
-        requests = turn.tool_requests
+        requests = self._said_by_model(run, turn)
+        if len(requests) == 1:  # here and not in a function of its own: one frame less around every tool
+            request = requests[0]
+            inv = Invocation(run, self.toolset, request.id, request.name, request.arguments, node)
+            try:
+                output = await self.toolset.handler(run, request.name)(inv)
+            except BaseException:
+                run.history.append(_answer(request, inv.output))
+                raise
+            if output.is_error:
+                run.turn.errors = 1
+            run.history.append(_answer(request, output))
+        elif requests:
+            await self._call_all(run, requests, node)
+        if run.ended is not None:  # somebody caught it on its way out
+            raise run.ended
+
+    def _said_by_model(self, run: Run, turn: ChatTurn) -> Sequence[ToolRequest]:
+        """Put the model's answer into the history; return the calls that are honoured."""
+        requests, content = turn.tool_requests, turn.content
         if len(requests) > 1 and self.spec.tool_calls == "one":
             requests = requests[:1]
-        content = turn.content
         run.history.append(Message("assistant", content, requests, None, False, turn.extra))
         run.turn = Turn(requests, 0, content)
         if content:
             run.output = content
-        if not requests:
-            return
-        if len(requests) == 1:
-            await self._call_one(run, requests[0], node)
-        else:
-            await self._call_all(run, requests, node)
-        if run.ended is not None:  # somebody caught it on its way out
-            raise run.ended
+        return requests
 
     async def _ask(self, run: Run, step: ChatStep, node: Node | None) -> ChatTurn:
         """Ask the model, with the agent's hooks around and the record where there is one."""
@@ -233,18 +235,6 @@ class BuiltAgent:
         step = run.agents[self] = ChatStep(run, provider, request)
         return step
 
-    async def _call_one(self, run: Run, request: ToolRequest, node: Node | None) -> None:
-        name, toolset = request.name, self.toolset
-        inv = Invocation(run, toolset, request.id, name, request.arguments, node)
-        try:
-            output = await toolset.handler(run, name)(inv)
-        except BaseException:
-            run.history.append(_answer(request, inv.output))
-            raise
-        if output.is_error:
-            run.turn.errors = 1
-        run.history.append(_answer(request, output))
-
     async def _call_all(self, run: Run, requests: Sequence[ToolRequest], node: Node | None) -> None:
         toolset = self.toolset
         calls = [
@@ -270,6 +260,12 @@ class BuiltAgent:
         self._said(run, said)
 
     async def _failed(self, run: Run, error: Exception) -> None:
+        """Stop, end, or let the agent's `on_error` answer, where the model gave no answer."""
+        if isinstance(error, EndsRun):
+            if not isinstance(error, BudgetExceededError) or not error.stops:
+                raise run.end(error)
+            run.stopped_by = "budget"
+            return
         if being_cancelled() and comes_of_cancellation(error):
             raise asyncio.CancelledError from error  # the provider made a failure of the run's cancellation
         hook = self.hooks.get("on_error")

@@ -44,7 +44,7 @@ class Budget:
         for limit in (*limits, *self.tools.values()):
             if limit is not None and not limit >= 0:
                 raise ValueError(f"[thena] {self!r}: a limit is a number from 0 up, or None for none.")
-        if inspect.iscoroutinefunction(self.on_exceeded):
+        if self.on_exceeded is not None and inspect.iscoroutinefunction(self.on_exceeded):
             raise ValueError("[thena] Budget(on_exceeded=…) is `async def`, and nobody awaits it; write `def`.")
         if self.mode not in ("stop", "throw"):
             raise ValueError(f'[thena] Budget(mode={self.mode!r}): write mode="stop" or mode="throw".')
@@ -87,6 +87,7 @@ class Tracker:
         "deadline",
         "ends_at",
         "exceeded",
+        "is_plain",
         "max_chat_calls",
         "max_tool_calls",
         "parent",
@@ -112,6 +113,7 @@ class Tracker:
         self.used_quotas: dict[str, int] | None = None
         self.quotas: Mapping[str, int] | None = None
         self.settled: Budget | None = None  # the budget, where it limits what is known only after a model call
+        self.is_plain = parent is None  # nothing to walk: no run above, no quota, no deadline
         self.max_chat_calls = self.max_tool_calls = math.inf
         if budget is None:
             return
@@ -123,6 +125,7 @@ class Tracker:
             self.settled = budget
         if budget.tools:
             self.quotas, self.used_quotas = budget.tools, {}
+            self.is_plain = False
 
     @property
     def limits_cost(self) -> bool:
@@ -139,6 +142,7 @@ class Tracker:
         """Set the deadline; `now` is the event loop's clock, in seconds."""
         if self.budget is not None and self.budget.max_duration is not None:
             own = now + self.budget.max_duration
+            self.is_plain = False
             self.ends_at = time.monotonic() + self.budget.max_duration
             self.deadline = own if self.deadline is None else min(own, self.deadline)
 
@@ -148,13 +152,17 @@ class Tracker:
         Raises:
             BudgetExceededError: Where the budget that forbids it says `mode="throw"`.
         """
-        if self.parent is None and self.quotas is None and self.tool_calls < self.max_tool_calls:
+        if self.is_plain and self.tool_calls < self.max_tool_calls:
             self.tool_calls += 1  # the common case, without the walk
             return None
         tracker: Tracker | None = self
         while tracker is not None:
-            if tracker.tool_calls >= tracker.max_tool_calls:
+            over = None
+            if tracker.ends_at is not None and time.monotonic() >= tracker.ends_at:
+                over = tracker.out_of_time()
+            elif tracker.tool_calls >= tracker.max_tool_calls:
                 over = tracker.exceed("max_tool_calls", tracker.max_tool_calls, tracker.tool_calls)
+            if over is not None:
                 if over.stops:
                     return over.limit
                 raise over

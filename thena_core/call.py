@@ -151,7 +151,7 @@ class ToolCall:
     @property
     def ctx(self) -> Context[Any]:
         """The run."""
-        return self._inv.run.context
+        return self._inv.run.living_context()
 
     @property
     def definition(self) -> ToolDefinition | None:

@@ -135,4 +135,4 @@ def current_context() -> Context[Any]:
     place = current.get(None)
     if place is None:
         raise ThenaError("[thena] current_context() was called outside of a run: it works in what app.run() reaches.")
-    return place.run.context
+    return place.run.living_context()

@@ -246,11 +246,12 @@ def opening(
     Raises:
         ValueError: For a text that is no history.
     """
-    messages = History.from_json(history) if isinstance(history, str | bytes) else History(history or ())
-    if isinstance(memory, str):
-        messages.append(Message("user", memory))
-    elif memory is not None:
-        messages.extend(memory)
+    if isinstance(history, str | bytes):
+        messages = History.from_json(history)
+    else:
+        messages = History(history) if history else History()
+    if memory is not None:
+        messages.extend([Message("user", memory)] if isinstance(memory, str) else memory)
     if message is not None:
         messages.append(Message("user", message))
     return messages

@@ -39,8 +39,9 @@ class Observers:
         self, run_id: str, log: LogOption | None, report: bool | Report | None, plugins: tuple[Listener, ...]
     ) -> Recorder | None:
         """Return a recorder, or `None` where nobody looks: no log, no report, no plugin that observes."""
-        listeners = (*self._listeners(self.log if log is None else log), *plugins)
         wanted = self.report if report is None else report
+        wanted_log = self.log if log is None else log
+        listeners = (*self._listeners(wanted_log), *plugins) if wanted_log else plugins
         return Recorder(run_id, listeners) if listeners or wanted else None
 
     def write(self, run: Run, stopped_by: StoppedBy, report: bool | Report | None) -> Path | None:

@@ -93,11 +93,11 @@ class Run:
     """The state of one run; private to the framework, which hands out a `Context`."""
 
     __slots__ = (
-        "_context",
         "abort_reason",
         "agents",
         "baseline",
         "calls",
+        "context",
         "data",
         "disposers",
         "ended",
@@ -144,7 +144,7 @@ class Run:
         self.root: Node | None = None
         self.parent = parent
         self.on_text: Callable[[str], None] | None = None if parent is None else parent.on_text
-        self._context: Context[Any] | None = None
+        self.context: Any = None  # a Context, until the run has ended
         self.agents: dict[Any, Any] = {}
         self.services: Any = None  # di.keeper's, made at the first run-scoped service
         self.disposers: list[Callable[[], Any]] | None = None
@@ -227,18 +227,18 @@ class Run:
         """Let go of what refers back to the run, so that it is freed at once and not by the garbage collector."""
         self.agents.clear()
         self.calls = self.task = None
-        self._context = None
+        self.context = None
 
-    @property
-    def context(self) -> Context[Any]:
-        """What tools and hooks see of the run."""
-        if self._context is None:
+    def living_context(self) -> Context[Any]:
+        """Return what tools and hooks see of the run, for code that may have outlived it.
+
+        Raises:
+            ThenaError: Where the run has ended.
+        """
+        context: Context[Any] | None = self.context
+        if context is None:
             raise ThenaError(f"[thena] The run {self.id} has ended; what worked for it looks at it no more.")
-        return self._context
-
-    @context.setter
-    def context(self, context: Context[Any]) -> None:
-        self._context = context
+        return context
 
 
 def being_cancelled() -> bool:

@@ -183,6 +183,8 @@ def budget(inner: Handler) -> Handler:
         run = inv.run
         if run.ended is not None:  # a tool that caught the end of its run calls on
             raise run.ended
+        if (run if run.parent is None else run.top).stopping is not None:  # or swallowed its cancellation
+            raise asyncio.CancelledError
         try:
             limit = run.tracker.take_tool(inv.name)
         except BudgetExceededError as error:

@@ -104,7 +104,7 @@ class ChatCall:
     @property
     def ctx(self) -> Context[Any]:
         """The run."""
-        return self._step.run.context
+        return self._step.run.living_context()
 
     def meta(self, **data: Any) -> None:
         """Write to the node of this model call; nothing happens where nobody looks."""
