@@ -7,6 +7,7 @@ from pathlib import Path
 
 TOOLSET = "thena_core/calls/compose.py"
 LAYERS = "thena_core/calls/layers.py"
+POLICY = "thena_core/calls/policy.py"
 AROUND = "thena_core/hooks/around.py"
 CHAT = "thena_core/providers/chat.py"
 AGENTS = "thena_core/agents.py"
@@ -21,7 +22,7 @@ MIDDLEWARE = """        for _, function in reversed(around):
             handler = layers.middleware(handler, function)
 """
 VALIDATE = "        handler = layers.validate(handler, definition, tool.schema, word)\n"
-INNER = "        handler = layers.budget(layers.error_policy(handler, word))\n"
+INNER = "        handler = layers.budget(policy.error_policy(handler, word))\n"
 RECORDED = "recorded = {name: layers.record(handler) for name, handler in plain.items()}"
 UNKNOWN = "        unknown = layers.after_hooks(unknown, after[::-1]) if after else unknown\n"
 PLUGINS_THEN_APP = "[*self.plugin_middleware(definition), *((qualified_name(fn), fn) for fn in self.middleware)]"
@@ -178,12 +179,12 @@ MUTATIONS = (
         'an error is a refusal."""\n    if output.is_error:',
         'an error is a refusal."""\n    if False:',
     ),
-    Mutation("budget dropped", TOOLSET, INNER, "        handler = layers.error_policy(handler, word)\n"),
+    Mutation("budget dropped", TOOLSET, INNER, "        handler = policy.error_policy(handler, word)\n"),
     Mutation(
         "budget outside middleware",
         TOOLSET,
         INNER + MIDDLEWARE,
-        "        handler = layers.error_policy(handler, word)\n"
+        "        handler = policy.error_policy(handler, word)\n"
         + MIDDLEWARE
         + "        handler = layers.budget(handler)\n",
     ),
@@ -194,31 +195,31 @@ MUTATIONS = (
         INNER + MIDDLEWARE,
         "        handler = layers.budget(handler)\n"
         + MIDDLEWARE
-        + "        handler = layers.error_policy(handler, word)\n",
+        + "        handler = policy.error_policy(handler, word)\n",
     ),
     Mutation(
         "error policy keeps what ends the run",
-        LAYERS,
+        POLICY,
         ENDS_RUN_PASSES + ANY_FAILURE,
         ANY_FAILURE,
         also=("passing = decisive(failure)", "passing = None"),
     ),
     Mutation(
-        "error policy keeps what ends the run inside a group", LAYERS, "passing = decisive(failure)", "passing = None"
+        "error policy keeps what ends the run inside a group", POLICY, "passing = decisive(failure)", "passing = None"
     ),
     Mutation(
         "error policy keeps a cancellation",
-        LAYERS,
+        POLICY,
         "    if being_cancelled():\n        raise asyncio.CancelledError\n    inv.outcome",
         "    inv.outcome",
     ),
     Mutation(
         "a tool may keep a run alive",
-        LAYERS,
+        POLICY,
         "if inv.run.ended is not None:  # the tool caught what must end the run",
         "if False:",
     ),
-    Mutation("a time-out is told as the tool's own", LAYERS, "if not limit.expired():", "if True:"),
+    Mutation("a time-out is told as the tool's own", POLICY, "if not limit.expired():", "if True:"),
     Mutation("unknown tool without after-hooks", TOOLSET, UNKNOWN, ""),
     Mutation("unknown tool without record", TOOLSET, "unknown, layers.record(unknown))", "unknown, unknown)"),
     Mutation(

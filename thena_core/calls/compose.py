@@ -9,7 +9,7 @@ from typing import Any
 
 from thena_core._render import qualified_name
 from thena_core.call import Handler, ToolMiddleware
-from thena_core.calls import layers
+from thena_core.calls import layers, policy
 from thena_core.calls.declared import ToolSource, read_tool
 from thena_core.calls.explain import Explanation
 from thena_core.calls.failure import failure_text
@@ -134,8 +134,8 @@ class ToolsetBuilder:
         around = [*self.plugin_middleware(definition), *((qualified_name(fn), fn) for fn in self.middleware)]
         handler = innermost
         if definition.timeout is not None:
-            handler = layers.time_limit(handler, definition.timeout)
-        handler = layers.budget(layers.error_policy(handler, word))
+            handler = policy.time_limit(handler, definition.timeout)
+        handler = layers.budget(policy.error_policy(handler, word))
         for _, function in reversed(around):
             handler = layers.middleware(handler, function)
         if before:
