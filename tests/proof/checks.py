@@ -214,7 +214,13 @@ def perhaps_counted(world: World, spec: AppSpec, asked: Sequence[Asked]) -> list
     if not (world.fired or world.enders or world.ending_threads):
         return []
     slow = {f"t{n}" for n, leaf in enumerate(spec.leaves) if leaf.kind == "thread" or leaf.form == "scoped"}
-    return [entry for entry in asked if entry.call.name in slow and entry.answer is None and not ran(world, entry.call)]
+    return [
+        entry
+        for entry in asked
+        if entry.call.name in slow
+        and not ran(world, entry.call)
+        and (entry.answer is None or "was cancelled" in entry.answer.content or "timed out" in entry.answer.content)
+    ]
 
 
 def check_counts(world: World, spec: AppSpec, done: Finished) -> None:

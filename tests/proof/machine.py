@@ -231,7 +231,7 @@ class NoWayAround(RuleBasedStateMachine):
             elif stop.how == "deadline":
                 self.loop.now += 2 * LONG
             else:
-                running = list((handle._run and handle._run.calls) or ())
+                running = [inv.id for inv in (handle._run and handle._run.calls) or ()]
                 world.fired = bool(running) and handle.cancel_call(running[0])
                 return False
             return world.fired

@@ -149,10 +149,11 @@ def before_hooks(inner: Handler, hooks: Sequence[Hook]) -> Handler:
             if answer is None or answer is call:
                 continue
             if isinstance(answer, ToolOutput):
-                inv.view, inv.args = call, call.args
+                inv.view = call
                 return _answered(inv, answer, hook.owner)
             call = _rewritten(inv, hook, call, answer)
-        inv.view, inv.args = call, call.args
+            inv.args = call.args
+        inv.view = call
         return await inner(inv)
 
     return guarded

@@ -54,7 +54,7 @@ def cancellable(inner: Handler, limited: Handler) -> Handler:
         try:
             output = await (inner(inv) if inv.time_limit is None else limited(inv))
         except BaseException as error:
-            if not inv.cancelled or isinstance(error, EndsRun):
+            if not inv.cancelled:
                 raise
             failure = error
         finally:
@@ -62,7 +62,10 @@ def cancellable(inner: Handler, limited: Handler) -> Handler:
         if not inv.cancelled:
             return output or ToolOutput("")
         await _take_back(inv)
-        if failure is None and output is not None:
+        passing = None if failure is None else decisive(failure)
+        if passing is not None:
+            raise passing
+        if output is not None:
             return output  # it had ended when it was cancelled
         inv.outcome = "cancelled"
         return ToolOutput(f"{inv.name} was cancelled", is_error=True)
