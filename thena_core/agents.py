@@ -174,33 +174,29 @@ class BuiltAgent:
         except Exception as error:  # noqa: BLE001 - a budget may stop the run here, and the agent's own hook decides
             await self._failed(run, error)
             return
-        requests = self._said_by_model(run, turn)
+        requests, content = turn.tool_requests, turn.content
+        if len(requests) > 1 and self.spec.tool_calls == "one":
+            requests = requests[:1]
+        history = run.history
+        history.append(Message("assistant", content, requests, None, False, turn.extra))
+        run.turn = Turn(requests, 0, content)
+        if content:
+            run.output = content
         if len(requests) == 1:  # here and not in a function of its own: one frame less around every tool
             request = requests[0]
             inv = Invocation(run, self.toolset, request.id, request.name, request.arguments, node)
             try:
                 output = await self.toolset.handler(run, request.name)(inv)
             except BaseException:
-                run.history.append(_answer(request, inv.output))
+                history.append(_answer(request, inv.output))
                 raise
             if output.is_error:
                 run.turn.errors = 1
-            run.history.append(_answer(request, output))
+            history.append(_answer(request, output))
         elif requests:
             await self._call_all(run, requests, node)
         if run.ended is not None:  # somebody caught it on its way out
             raise run.ended
-
-    def _said_by_model(self, run: Run, turn: ChatTurn) -> Sequence[ToolRequest]:
-        """Put the model's answer into the history; return the calls that are honoured."""
-        requests, content = turn.tool_requests, turn.content
-        if len(requests) > 1 and self.spec.tool_calls == "one":
-            requests = requests[:1]
-        run.history.append(Message("assistant", content, requests, None, False, turn.extra))
-        run.turn = Turn(requests, 0, content)
-        if content:
-            run.output = content
-        return requests
 
     async def _ask(self, run: Run, step: ChatStep, node: Node | None) -> ChatTurn:
         """Ask the model, with the agent's hooks around and the record where there is one."""

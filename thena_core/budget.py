@@ -41,7 +41,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         limits = (self.max_duration, self.max_chat_calls, self.max_tool_calls, self.max_tokens, self.max_cost_usd)
-        for limit in (*limits, *self.tools.values()):
+        for limit in limits if not self.tools else (*limits, *self.tools.values()):
             if limit is not None and not limit >= 0:
                 raise ValueError(f"[thena] {self!r}: a limit is a number from 0 up, or None for none.")
         if self.on_exceeded is not None and inspect.iscoroutinefunction(self.on_exceeded):
@@ -152,9 +152,6 @@ class Tracker:
         Raises:
             BudgetExceededError: Where the budget that forbids it says `mode="throw"`.
         """
-        if self.is_plain and self.tool_calls < self.max_tool_calls:
-            self.tool_calls += 1  # the common case, without the walk
-            return None
         tracker: Tracker | None = self
         while tracker is not None:
             over = None
@@ -210,18 +207,6 @@ class Tracker:
             if usage.cost_usd is not None:
                 tracker.cost_usd = (tracker.cost_usd or 0.0) + usage.cost_usd
             tracker = tracker.parent
-
-    def usage(self, elapsed: float) -> RunUsage:
-        """Return the counts so far; `elapsed` in seconds."""
-        return RunUsage(
-            self.chat_calls,
-            self.tool_calls,
-            self.prompt_tokens,
-            self.completion_tokens,
-            self.cached_tokens,
-            self.cost_usd,
-            elapsed,
-        )
 
     def exceed(self, limit: str, allowed: float, used: float) -> BudgetExceededError:
         """Note that a limit was reached, for everybody below, and return the error that says so."""

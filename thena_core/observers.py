@@ -39,6 +39,8 @@ class Observers:
         self, run_id: str, log: LogOption | None, report: bool | Report | None, plugins: tuple[Listener, ...]
     ) -> Recorder | None:
         """Return a recorder, or `None` where nobody looks: no log, no report, no plugin that observes."""
+        if log is None and report is None and not (self.log or self.report or plugins):
+            return None
         wanted = self.report if report is None else report
         wanted_log = self.log if log is None else log
         listeners = (*self._listeners(wanted_log), *plugins) if wanted_log else plugins

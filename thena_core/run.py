@@ -216,7 +216,16 @@ class Run:
 
     def usage(self) -> RunUsage:
         """Return what the run has used so far."""
-        return self.tracker.usage(time.perf_counter() - self.started)
+        tracker = self.tracker
+        return RunUsage(
+            tracker.chat_calls,
+            tracker.tool_calls,
+            tracker.prompt_tokens,
+            tracker.completion_tokens,
+            tracker.cached_tokens,
+            tracker.cost_usd,
+            time.perf_counter() - self.started,
+        )
 
     @property
     def depth(self) -> int:

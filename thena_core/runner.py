@@ -58,11 +58,14 @@ class Runner:
         self._closed = False
         self._second = 0
         self._prefix = ""
+        self._salt = f"-{os.urandom(4).hex()}"
+        self._count = 0
 
     def id_for(self, given: str | None) -> str:
         """Accept a run's id, which becomes a folder's name, or make one up.
 
-        One that is made up is the second, so that folders sort, and eight random hexadecimal digits.
+        One that is made up is the second, so that folders sort, eight random hexadecimal digits, and a count: the
+        digits tell processes and apps apart, the count the runs of one app.
 
         Raises:
             ValueError: For anything but 1 to 128 letters, digits, `.`, `_` and `-`, not beginning with a dot.
@@ -72,7 +75,9 @@ class Runner:
         now = int(time.time())
         if now != self._second:
             self._second, self._prefix = now, time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
-        return f"{self._prefix}-{os.urandom(4).hex()}"
+            self._prefix += self._salt
+        self._count += 1
+        return f"{self._prefix}-{self._count}"
 
     async def close(self) -> None:
         """Refuse new runs, abort those in flight and wait for them."""
@@ -92,7 +97,8 @@ class Runner:
         target = built.target
         if target is None:
             raise ThenaError("[thena] This app has nothing to run. Write: Thena(MyWorkflow), or use app.call(…).")
-        _check_prices(given.budget, built)
+        if given.budget is not None and given.budget.max_cost_usd is not None:
+            _check_prices(given.budget.max_cost_usd, built)
         run = self.new_run(given, built, target.state() if target.state is not None else None, handle)
         stopped_by = await self.guard(run, carry_out(target, run, None, given.message), given.report)
         try:
@@ -173,14 +179,12 @@ class Runner:
         return RunResult(run.output, run.usage(), stopped_by, run.history, run.id, path)
 
 
-def _check_prices(budget: Budget | None, built: Built) -> None:
+def _check_prices(limit: float, built: Built) -> None:
     """Refuse a cost limit that nobody could keep: no provider of the app knows what a call costs."""
-    if budget is None or budget.max_cost_usd is None or not built.providers:
-        return
-    if not any(provider.knows_cost for provider in built.providers):
+    if built.providers and not any(provider.knows_cost for provider in built.providers):
         names = listed(type(provider).__name__ for provider in built.providers)
         raise ThenaError(
-            f"[thena] Budget(max_cost_usd={budget.max_cost_usd:g}) cannot be kept: {names} knows no price. "
+            f"[thena] Budget(max_cost_usd={limit:g}) cannot be kept: {names} knows no price. "
             f"Give one: price=Price(prompt=…, completion=…), in US dollars per million tokens."
         )
 

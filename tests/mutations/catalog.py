@@ -233,7 +233,7 @@ MUTATIONS = (
     Mutation(
         "an interrupted call has no result in the history",
         AGENTS,
-        "            except BaseException:\n                run.history.append(_answer(request, inv.output))\n                raise\n",
+        "            except BaseException:\n                history.append(_answer(request, inv.output))\n                raise\n",
         "            except BaseException:\n                raise\n",
     ),
     Mutation("a tool may call itself", "thena_core/calls/toolset.py", "if name == outer.name:", "if False:"),

@@ -182,8 +182,12 @@ def budget(inner: Handler) -> Handler:
             raise run.ended
         if (run if run.parent is None else run.top).stopping is not None:  # or swallowed its cancellation
             raise asyncio.CancelledError
+        tracker = run.tracker
+        if tracker.is_plain and tracker.tool_calls < tracker.max_tool_calls:
+            tracker.tool_calls += 1  # the common case: no run above, no quota, no deadline
+            return await inner(inv)
         try:
-            limit = run.tracker.take_tool(inv.name)
+            limit = tracker.take_tool(inv.name)
         except BudgetExceededError as error:
             run.end(error)
             raise
