@@ -36,6 +36,7 @@ from thena_core.errors import (
     WorkflowDefinitionError,
 )
 from thena_core.execution import WorkflowRuntime
+from thena_core.handle import RunHandle
 from thena_core.hooks.chain import AgentHooks
 from thena_core.markers import Inject, Input, State, Tools
 from thena_core.messages import History, Message, ToolRequest
@@ -90,6 +91,7 @@ __all__ = [
     "Report",
     "ResourceCloseError",
     "RunAborted",
+    "RunHandle",
     "RunResult",
     "RunScoped",
     "RunUsage",

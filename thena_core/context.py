@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Generic
 
@@ -11,7 +10,7 @@ from typing_extensions import TypeVar
 from thena_core.budget import RunUsage
 from thena_core.errors import ThenaError
 from thena_core.messages import Message
-from thena_core.run import LoopState, Run, Turn, current
+from thena_core.run import LoopState, Run, Turn, current, on_loop_of
 from thena_core.signals import Signal
 
 DataT = TypeVar("DataT", default=Any)
@@ -110,7 +109,7 @@ class Context(Generic[DataT]):
         if place is None or place.run is not run or place.node is None or run.recorder is None:
             return
         top = run.top
-        if threading.get_ident() == top.thread or top.task is None:
+        if top.task is None or on_loop_of(top.task):
             run.recorder.progress(place.node, done, total, message)
         else:  # a sync tool in its thread: those who listen are on the loop
             top.task.get_loop().call_soon_threadsafe(run.recorder.progress, place.node, done, total, message)

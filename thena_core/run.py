@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -118,7 +117,6 @@ class Run:
         "stopped_by",
         "stopping",
         "task",
-        "thread",
         "tracker",
         "turn",
         "turns",
@@ -155,7 +153,6 @@ class Run:
         self.stop_event: asyncio.Event | None = None
         self.task: asyncio.Task[Any] | None = None
         self.baseline = 0
-        self.thread = 0
         self.calls: dict[Any, asyncio.Task[Any] | None] | None = None  # by invocation: some services repeat ids
         self.output: Any = None
         self.stopped_by: StoppedBy | None = None
@@ -185,7 +182,7 @@ class Run:
         task = top.task
         if top.abort_reason is not None or task is None:
             return
-        if threading.get_ident() != top.thread:
+        if not on_loop_of(task):
             task.get_loop().call_soon_threadsafe(top.abort, reason)
             return
         top.abort_reason = reason
@@ -248,6 +245,14 @@ class Run:
         if context is None:
             raise ThenaError(f"[thena] The run {self.id} has ended; what worked for it looks at it no more.")
         return context
+
+
+def on_loop_of(task: asyncio.Task[Any]) -> bool:
+    """Whether the calling code runs on a task's event loop, and not in a thread."""
+    try:
+        return asyncio.get_running_loop() is task.get_loop()
+    except RuntimeError:
+        return False
 
 
 def being_cancelled() -> bool:

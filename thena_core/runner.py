@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import re
-import threading
 import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
@@ -110,7 +109,6 @@ class Runner:
         """Let a run be aborted and waited for; what leaves it says which run it was and what there was."""
         task = run.task = asyncio.current_task()
         run.baseline = 0 if task is None else task.cancelling()
-        run.thread = threading.get_ident()
         self._runs.add(run)
         try:
             result = await work
