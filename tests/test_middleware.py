@@ -2,52 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.hooks.payments import outer, paid, passing, pay
 from tests.hooks.scripted import ask, scripted
-from thena_core import Budget, ChatCall, Toolbox, ToolCall, ToolOutput, ToolResult, hookimpl, tool
+from thena_core import Budget, ChatCall, ToolCall, ToolOutput, ToolResult, hookimpl, tool
 from thena_core.messages import ChatTurn
-
-paid: list[int] = []
-
-
-@tool
-async def pay(amount: int) -> str:
-    """Pays."""
-    paid.append(amount)
-    return f"paid {amount}"
-
-
-@tool
-async def outer(toolbox: Toolbox) -> str:
-    """Pays through the toolbox, whatever happens."""
-    try:
-        return (await toolbox["pay"]({"amount": 5})).content
-    except Exception as error:  # noqa: BLE001 - that is the case
-        return f"nothing happened ({type(error).__name__})"
 
 
 @pytest.fixture(autouse=True)
 def nothing_paid() -> None:
     """Each test starts with no payment."""
     paid.clear()
-
-
-def passing(name: str, order: list[str]) -> Callable[..., Awaitable[Any]]:
-    """Make a middleware, for tools or chats, that says when it is entered and left."""
-
-    async def passes(call: Any, call_next: Any) -> Any:
-        order.append(f"{name} in")
-        output = await call_next(call)
-        order.append(f"{name} out")
-        return output
-
-    return passes
 
 
 @pytest.mark.behaviour("M01")

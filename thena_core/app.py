@@ -150,16 +150,7 @@ class Thena:
             EndsRun: Where a tool, a guard or a budget ended the run; `.run` holds what there was.
             ProviderError: Where the model service failed.
         """
-        given = Given(
-            message,
-            history,
-            memory,
-            data,
-            budget,
-            self._runs.id_for(run_id),
-            report,
-            log,
-        )
+        given = Given(message, history, memory, data, budget, self._runs.id_for(run_id), report, log)
         return await self._runs.carry(self._built or await self._ready(), given, None)
 
     def start(
@@ -179,16 +170,7 @@ class Thena:
         Raises:
             RuntimeError: Outside of an event loop.
         """
-        given = Given(
-            message,
-            history,
-            memory,
-            data,
-            budget,
-            self._runs.id_for(run_id),
-            report,
-            log,
-        )
+        given = Given(message, history, memory, data, budget, self._runs.id_for(run_id), report, log)
 
         async def carried(handle: RunHandle) -> RunResult:
             return await self._runs.carry(self._built or await self._ready(), given, handle)

@@ -143,6 +143,7 @@ class Tracker:
         if self.budget is not None and self.budget.max_duration is not None:
             own = now + self.budget.max_duration
             self.is_plain = False
+            # beside the deadline, for what the loop cannot cancel: it is read in threads, and no loop may cache it
             self.ends_at = time.monotonic() + self.budget.max_duration
             self.deadline = own if self.deadline is None else min(own, self.deadline)
 

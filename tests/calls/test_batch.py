@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.hooks.scripted import NoHooks, ask, assert_legal, scripted
+from tests.hooks.scripted import NoHooks, ask, assert_legal, packed, scripted
 from thena_core import (
     BuildError,
     FatalToolError,
@@ -27,11 +27,6 @@ from thena_tools import ParallelTool
 async def echo(text: str) -> str:
     """Repeats."""
     return text
-
-
-def packed(*calls: tuple[str, Any], call_id: str = "c1") -> Any:
-    """Ask for several calls in one, through `ParallelTool`."""
-    return ask("parallel", {"calls": [{"name": name, "arguments": arguments} for name, arguments in calls]}, call_id)
 
 
 def gated(names: str, finished: list[str]) -> list[Any]:

@@ -97,6 +97,11 @@ def ask(name: str, arguments: Mapping[str, Any] | str | None = None, call_id: st
     return ToolRequest(call_id, name, {} if arguments is None else arguments)
 
 
+def packed(*calls: tuple[str, Any], call_id: str = "c1") -> ToolRequest:
+    """Ask for several calls in one, through `ParallelTool`."""
+    return ask("parallel", {"calls": [{"name": name, "arguments": arguments} for name, arguments in calls]}, call_id)
+
+
 def assert_legal(history: Sequence[Message]) -> None:
     """Check what every service demands: each call that was asked for is answered once, in order, right after it."""
     rest = list(history)

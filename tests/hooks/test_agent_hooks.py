@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.hooks.scripted import ask, scripted
+from tests.hooks.variants import echo, sync_and_async
 from thena_core import (
     AgentHooks,
     BuildError,
     ToolOutput,
-    tool,
 )
-
-
-@tool
-async def echo(text: str = "a") -> str:
-    """Repeats."""
-    return text
-
-
-def sync_and_async(function: Callable[..., Any]) -> list[Any]:
-    """Return the hook as it is, and as a coroutine function."""
-
-    @functools.wraps(function)
-    async def awaited(*args: Any) -> Any:
-        return function(*args)
-
-    def returns_awaitable(*args: Any) -> Any:
-        return awaited(*args)
-
-    functools.update_wrapper(returns_awaitable, function)
-    return [
-        pytest.param(function, id="sync"),
-        pytest.param(awaited, id="async"),
-        pytest.param(returns_awaitable, id="returns-awaitable"),
-    ]
 
 
 def prompting(_self: Any, prompt: str, ctx: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.hooks.scripted import ask, assert_legal, scripted
+from tests.hooks.scripted import ask, assert_legal, packed, scripted
 from thena_core import (
     HookError,
     Toolbox,
@@ -20,11 +20,6 @@ from thena_tools import ParallelTool
 async def echo(text: str) -> str:
     """Repeats."""
     return text
-
-
-def packed(*calls: tuple[str, Any], call_id: str = "c1") -> Any:
-    """Ask for several calls in one, through `ParallelTool`."""
-    return ask("parallel", {"calls": [{"name": name, "arguments": arguments} for name, arguments in calls]}, call_id)
 
 
 class Guarded:

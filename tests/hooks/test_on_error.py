@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.hooks.scripted import ask, assert_legal, scripted
+from tests.hooks.variants import echo, sync_and_async
 from thena_core import (
     Budget,
     BudgetExceededError,
@@ -24,30 +23,6 @@ from thena_core import (
 from thena_core.messages import ChatTurn
 from thena_core.providers.base import ChatRequest, Provider
 from thena_core.testing import FakeProvider
-
-
-@tool
-async def echo(text: str = "a") -> str:
-    """Repeats."""
-    return text
-
-
-def sync_and_async(function: Callable[..., Any]) -> list[Any]:
-    """Return the hook as it is, and as a coroutine function."""
-
-    @functools.wraps(function)
-    async def awaited(*args: Any) -> Any:
-        return function(*args)
-
-    def returns_awaitable(*args: Any) -> Any:
-        return awaited(*args)
-
-    functools.update_wrapper(returns_awaitable, function)
-    return [
-        pytest.param(function, id="sync"),
-        pytest.param(awaited, id="async"),
-        pytest.param(returns_awaitable, id="returns-awaitable"),
-    ]
 
 
 def mending(_self: Any, error: Exception, ctx: Any) -> str:
