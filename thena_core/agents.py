@@ -22,7 +22,7 @@ from thena_core.messages import ChatTurn, Message, ToolRequest
 from thena_core.output import ToolOutput
 from thena_core.providers.base import ChatHandler, ChatRequest, ChatStep, Provider, Sampling, ToolCalls
 from thena_core.record.tree import Node
-from thena_core.run import Run, Turn, being_cancelled, passes
+from thena_core.run import Run, being_cancelled, passes
 
 INTERRUPTED = "interrupted: the run ended before this call was answered; it may or may not have taken effect"
 """The result in the history of a call that was never answered, so that the history stays legal for every service."""
@@ -164,7 +164,7 @@ class BuiltAgent:
             text = str(error) if isinstance(error, EndsRun) else type(error).__name__
             recorder.close(node, "error", error=text)
             raise
-        recorder.close(node, output=run.turn.response)
+        recorder.close(node, output=run.response)
 
     async def _turn(self, run: Run, node: Node | None) -> None:
         step: ChatStep = run.agents.get(self) or self._enter(run)
@@ -179,7 +179,7 @@ class BuiltAgent:
             requests = requests[:1]
         history = run.history
         history.append(Message("assistant", content, requests, None, False, turn.extra))
-        run.turn = Turn(requests, 0, content)
+        run.requests, run.response, run.tool_errors = requests, content, 0
         if content:
             run.output = content
         if len(requests) == 1:  # here and not in a function of its own: one frame less around every tool
@@ -191,7 +191,7 @@ class BuiltAgent:
                 history.append(_answer(request, inv.output))
                 raise
             if output.is_error:
-                run.turn.errors = 1
+                run.tool_errors = 1
             history.append(_answer(request, output))
         elif requests:
             await self._call_all(run, requests, node)
@@ -243,7 +243,7 @@ class BuiltAgent:
         ]
         try:
             outputs = await run_together(calls)
-            run.turn.errors = sum(output.is_error for output in outputs)
+            run.tool_errors = sum(output.is_error for output in outputs)
         finally:
             for request, (_, inv, _) in zip(requests, calls, strict=True):
                 run.history.append(_answer(request, inv.output))
@@ -282,7 +282,7 @@ class BuiltAgent:
     def _said(self, run: Run, said: Any) -> None:
         text = said if isinstance(said, str) else "" if said is None else str(said)
         run.history.append(Message("assistant", text))
-        run.turn = Turn((), 0, text)
+        run.requests, run.response, run.tool_errors = (), text, 0
         run.output = said
 
 

@@ -40,14 +40,20 @@ class Budget:
     on_exceeded: Callable[[BudgetExceededError], object] | None = None
 
     def __post_init__(self) -> None:
-        limits = (self.max_duration, self.max_chat_calls, self.max_tool_calls, self.max_tokens, self.max_cost_usd)
-        for limit in limits if not self.tools else (*limits, *self.tools.values()):
-            if limit is not None and not limit >= 0:
-                raise ValueError(f"[thena] {self!r}: a limit is a number from 0 up, or None for none.")
+        for limit in (self.max_duration, self.max_chat_calls, self.max_tool_calls, self.max_tokens, self.max_cost_usd):
+            if limit is not None:
+                self._check(limit)
+        if self.tools:
+            for quota in self.tools.values():
+                self._check(quota)
         if self.on_exceeded is not None and inspect.iscoroutinefunction(self.on_exceeded):
             raise ValueError("[thena] Budget(on_exceeded=…) is `async def`, and nobody awaits it; write `def`.")
         if self.mode not in ("stop", "throw"):
             raise ValueError(f'[thena] Budget(mode={self.mode!r}): write mode="stop" or mode="throw".')
+
+    def _check(self, limit: float) -> None:
+        if not limit >= 0:
+            raise ValueError(f"[thena] {self!r}: a limit is a number from 0 up, or None for none.")
 
 
 class RunUsage(NamedTuple):
@@ -182,6 +188,10 @@ class Tracker:
         Raises:
             BudgetExceededError: Where a limit forbids it; whether it stops the run or is thrown is in `stops`.
         """
+        plain = self.is_plain and self.exceeded is None and self.settled is None
+        if plain and self.chat_calls < self.max_chat_calls:
+            self.chat_calls += 1  # the common case: no run above, no quota, no deadline, nothing to settle
+            return
         tracker: Tracker | None = self
         while tracker is not None:
             if tracker.exceeded is not None:

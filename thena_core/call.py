@@ -34,7 +34,10 @@ class ArgumentsReader(Protocol):
 
 
 class Invocation:
-    """One call on its way through the layers: the only thing made per call, mutable, and never handed out."""
+    """One call on its way through the layers: the only thing made per call, mutable, and never handed out.
+
+    It refers to no view of itself: with such a cycle each call would wait for the garbage collector.
+    """
 
     __slots__ = (
         "args",
@@ -55,7 +58,6 @@ class Invocation:
         "time_limit",
         "toolset",
         "turn",
-        "view",
     )
 
     def __init__(
@@ -84,7 +86,6 @@ class Invocation:
         self.output: ToolOutput | None = None
         self.definition: ToolDefinition | None = None
         self.schema: ArgumentsReader | None = None
-        self.view: ToolCall | None = None
         self.time_limit: float | None = None
         self.services: dict[str, Any] | None = None
         self.cancelled = False

@@ -109,6 +109,8 @@ class Run:
         "output",
         "parent",
         "recorder",
+        "requests",
+        "response",
         "root",
         "services",
         "started",
@@ -117,8 +119,8 @@ class Run:
         "stopped_by",
         "stopping",
         "task",
+        "tool_errors",
         "tracker",
-        "turn",
         "turns",
     )
 
@@ -158,9 +160,16 @@ class Run:
         self.stopped_by: StoppedBy | None = None
         self.loop_ended: StoppedBy | None = None
         self.loop: LoopState | None = None
-        self.turn = _NO_TURN
+        self.requests: Sequence[ToolRequest] = ()
+        self.response = ""
+        self.tool_errors = 0
         self.turns = 0
         self.started = time.perf_counter()
+
+    @property
+    def turn(self) -> Turn:
+        """The newest turn, for those who ask; the run itself goes by its three fields."""
+        return Turn(self.requests, self.tool_errors, self.response)
 
     def end(self, error: EndsRun) -> EndsRun:
         """Note that the run must end with `error`, and return it to be raised.
@@ -293,8 +302,6 @@ class Place:
     run: Run
     node: Node | None
 
-
-_NO_TURN = Turn()
 
 current: ContextVar[Place] = ContextVar("thena_current")
 """The one piece of module state: the place of the task that asks."""

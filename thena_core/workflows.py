@@ -115,6 +115,7 @@ class BuiltLoop:
 
     async def _iterate(self, run: Run, node: Node | None) -> None:
         fails = iterations = 0
+        over = False
         stopped_by: StoppedBy = "exhausted"
         steps, until = self.steps, self.until
         state = run.loop = LoopState(0, 0, self.max_iterations)
@@ -126,11 +127,12 @@ class BuiltLoop:
             for step in steps:
                 await step.step(run, node)
                 if run.stopped_by is not None or top.stopped_by is not None or top.abort_reason is not None:
+                    over = True
                     break
-            if run.is_over:
+            if over:
                 stopped_by = run.stopped_by or top.stopped_by or "stop"
                 break
-            fails = fails + 1 if run.turn.errors and run.turn.tool_error else 0
+            fails = fails + 1 if run.tool_errors and run.turn.tool_error else 0
             done = until(run)
             if done is not False and (done is True or await _truth(done)):
                 stopped_by = "until"
@@ -225,7 +227,7 @@ def _build_step(
 def _condition(until: Until, where: str, problems: list[Exception]) -> Callable[[Run], Any]:
     """Adapt `until(ctx)` or `until(ctx, state)`."""
     if until is until_answered:
-        return lambda run: not run.turn.requests
+        return lambda run: not run.requests
     try:
         count = len(inspect.signature(until).parameters)
     except (TypeError, ValueError):

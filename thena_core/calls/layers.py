@@ -69,7 +69,7 @@ def after_hooks(inner: Handler, hooks: Sequence[Hook]) -> Handler:
         output = inv.output = await inner(inv)
         if output.is_error or inv.outcome != "ok":
             settle(inv, output)
-        call = inv.view or ToolCall(inv, inv.args)
+        call = ToolCall(inv, inv.args)
         context = inv.run.context
         result = ToolResult(call, output, inv.outcome)
         for function, is_async, hook in prepared:
@@ -149,11 +149,9 @@ def before_hooks(inner: Handler, hooks: Sequence[Hook]) -> Handler:
             if answer is None or answer is call:
                 continue
             if isinstance(answer, ToolOutput):
-                inv.view = call
                 return _answered(inv, answer, hook.owner)
             call = _rewritten(inv, hook, call, answer)
             inv.args = call.args
-        inv.view = call
         return await inner(inv)
 
     return guarded
@@ -164,9 +162,7 @@ def middleware(inner: Handler, function: ToolMiddleware) -> Handler:
     described = Middleware(function, qualified_name(function), ToolOutput)
 
     async def around(inv: Invocation) -> ToolOutput:
-        call = inv.view
-        if call is None:
-            call = inv.view = ToolCall(inv, inv.args)
+        call = ToolCall(inv, inv.args)
         output, went_on = await call_around(described, call, lambda: inner(inv), inv.run, inv.name)
         return to_output(inv, output, inv.max_output_chars) if went_on else _answered(inv, output, described.name)
 

@@ -142,4 +142,4 @@ class BoundTool:
 
 def _result(inv: Invocation, output: ToolOutput) -> ToolResult:
     settle(inv, output)
-    return ToolResult(inv.view or ToolCall(inv, inv.args), output, inv.outcome)
+    return ToolResult(ToolCall(inv, inv.args), output, inv.outcome)
