@@ -1,4 +1,4 @@
-"""What every test shares: the line about promises, and a guard against tasks and threads left behind."""
+"""What every test shares: the line about promises, the environment's wishes, and a guard against tasks and threads left behind."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ from tests.promises import summary
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say which promises no test pins yet."""
     terminalreporter.write_line(summary())
+
+
+@pytest.fixture(autouse=True)
+def no_wish_for_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no test depend on what the person who runs them likes."""
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest_asyncio.fixture(autouse=True)

@@ -42,7 +42,7 @@ from thena_core.markers import Inject, Input, State, Tools
 from thena_core.messages import History, Message, ToolRequest
 from thena_core.output import Outcome, ToolOutput
 from thena_core.providers.base import ChatCall, ChatMiddleware, ChatNext
-from thena_core.record.tree import Event
+from thena_core.record.event import Event
 from thena_core.run import RunResult
 from thena_core.workflows import loop, until_answered, workflow
 

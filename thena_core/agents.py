@@ -241,6 +241,9 @@ class BuiltAgent:
             )
             for index, request in enumerate(requests)
         ]
+        if node is not None:
+            for _, inv, _ in calls:
+                inv.position = node.take_position()
         try:
             outputs = await run_together(calls)
             run.tool_errors = sum(output.is_error for output in outputs)

@@ -224,7 +224,7 @@ class Thena:
         run = self._runs.new_run(given, built, state, None)
         raw = arguments if isinstance(arguments, str) else dict(arguments or {})
         work = call_alone(run, Invocation(run, toolset, "call", tool, raw))
-        return await self._runs.guard(run, work, given.report)
+        return await self._runs.guard(run, work)
 
     def explain(self, tool: str, *, agent: str | type | None = None, show: bool = True) -> Explanation:
         """Return, and print, a tool's schema, what fills its parameters, and its layers in order with their origin.
@@ -266,8 +266,9 @@ class Thena:
                     await asyncio.wait([closing])
             if first or being_cancelled():
                 raise
-        except HookError:
+        except HookError as error:
             if first:  # told once
+                self._observers.mask(error)
                 raise
 
     async def _close(self) -> None:
@@ -298,7 +299,11 @@ class Thena:
         from thena_core.life import Life  # noqa: PLC0415
 
         life = Life(Assembly(Collected(*self._given, **self._used())))
-        built = await life.open(self)
+        try:
+            built = await life.open(self)
+        except Exception as error:
+            self._observers.mask(error)
+            raise
         self._life = life
         return built
 

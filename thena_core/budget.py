@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -13,6 +12,7 @@ from typing import Literal, NamedTuple
 from thena_core._render import said_by
 from thena_core.errors import BudgetExceededError
 from thena_core.messages import Usage
+from thena_core.record.logs import warn
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ class Tracker:
         try:
             function(error)
         except Exception as failure:  # noqa: BLE001 - whoever is told must not change how the run ends
-            warnings.warn(f"[thena] Budget(on_exceeded=…) failed: {said_by(failure)}", RuntimeWarning, stacklevel=2)
+            warn(f"[thena] Budget(on_exceeded=…) failed: {said_by(failure)}", stacklevel=2)
 
     def out_of_time(self) -> BudgetExceededError:
         """Return what says that `max_duration` is used up: for what was not cancelled, as nothing was awaited."""

@@ -51,6 +51,7 @@ class Invocation:
         "outer",
         "output",
         "parent",
+        "position",
         "raw",
         "run",
         "schema",
@@ -79,6 +80,7 @@ class Invocation:
         self.parent = parent
         self.outer = outer
         self.index = index
+        self.position: int | None = None  # in the record, where it was asked for together with others
         self.turn = run.turns
         self.args: Any = None
         self.outcome: Outcome = "ok"

@@ -29,7 +29,7 @@ class FatalToolError(EndsRun):
     """Raise it in a tool for a failure that the model cannot repair; the run ends.
 
     Only its own message reaches the report; neither `__cause__` nor `__context__` reaches the model, events, log or
-    report. Raise it `from err`: whoever catches it around `run` still has the whole chain.
+    report. Raise it `from err`: whoever catches it around `run` still has the whole chain, masked.
     """
 
 

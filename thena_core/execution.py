@@ -24,7 +24,9 @@ MAX_DEPTH = 16
 """How deep workflows may start one another; each level holds a run, its services and its frames."""
 
 
-async def carry_out(workflow: BuiltWorkflow, run: Run, parent: Node | None, message: str | None) -> StoppedBy:
+async def carry_out(
+    workflow: BuiltWorkflow, run: Run, parent: Node | None, message: str | None, position: int | None = None
+) -> StoppedBy:
     """Carry out a run from its first step to the closing of its services; say why it ended.
 
     Args:
@@ -32,12 +34,13 @@ async def carry_out(workflow: BuiltWorkflow, run: Run, parent: Node | None, mess
         run: The run.
         parent: The node that it stands under: a tool's, for a nested run.
         message: What it is asked, for the record.
+        position: Where under `parent`, if that was settled before.
 
     Raises:
         ThenaError: Where it fails; whatever leaves it, its services are closed and its nodes ended.
     """
     recorder = run.recorder
-    node = run.root = None if recorder is None else recorder.open("workflow", workflow.name, parent, message)
+    node = run.root = None if recorder is None else recorder.open("workflow", workflow.name, parent, message, position)
     token = current.set(Place(run, node))
     try:
         try:
@@ -208,10 +211,11 @@ class WorkflowRuntime:
         outer = place.run
         if outer.depth >= MAX_DEPTH:
             raise outer.end(NestingError(MAX_DEPTH))
-        built = await self._found(outer, workflow)
         outer.nested += 1
+        number, position = outer.nested, None if place.node is None else place.node.take_position()
+        built = await self._found(outer, workflow)
         run = Run(
-            f"{outer.id}.{outer.nested}",
+            f"{outer.id}.{number}",
             history=opening(message, None, memory),
             data=outer.data,
             state=built.state() if built.state is not None else None,
@@ -221,7 +225,7 @@ class WorkflowRuntime:
         )
         run.context = Context(run)
         try:
-            stopped_by = await carry_out(built, run, place.node, message)
+            stopped_by = await carry_out(built, run, place.node, message, position)
         except EndsRun as error:
             outer.end(error)
             raise

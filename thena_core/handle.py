@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from thena_core.budget import RunUsage
 from thena_core.errors import RunAborted
-from thena_core.record.stream import Stream
-from thena_core.record.tree import Event
+from thena_core.record.event import Event
+from thena_core.record.stream import Follower, Stream
 from thena_core.run import Run, RunResult
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
+
+
+MAX_CHUNKS = 100_000
+"""Pieces of the model's text that are kept: more than a run has, since text with a hole in it is of no use."""
 
 
 class RunHandle:
@@ -27,7 +31,7 @@ class RunHandle:
     def __init__(self, run_id: str, carry: Callable[[RunHandle], Coroutine[Any, Any, RunResult]]) -> None:
         self.run_id = run_id
         self._events: Stream[Event] = Stream()
-        self._text: Stream[str] = Stream()
+        self._text: Stream[str] = Stream(MAX_CHUNKS)
         self._run: Run | None = None
         self._reason: str | None = None
         loop = asyncio.get_running_loop()
@@ -71,11 +75,15 @@ class RunHandle:
                 return task.cancel()
         return False
 
-    def events(self) -> AsyncIterator[Event]:
-        """Follow the run's events, those that have passed first (the newest 10,000); ends with the run."""
+    def events(self) -> Follower[Event]:
+        """Follow the run's events with `async for`, those that have passed first; ends with the run.
+
+        Each follower goes at its own pace and never holds the run up. The newest 10,000 events are kept, the run's end
+        always; how many a late or slow follower missed is in its `dropped`.
+        """
         return self._events.follow()
 
-    def text(self) -> AsyncIterator[str]:
+    def text(self) -> Follower[str]:
         """Follow the model's text as it arrives, what has passed first; ends with the run."""
         return self._text.follow()
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from thena_core._render import said_by
 from thena_core.build import Assembly, Built
 from thena_core.errors import EndsRun, HookError
+from thena_core.record.logs import warn
 
 if TYPE_CHECKING:
     from thena_core.app import Thena
@@ -113,7 +113,7 @@ class Life:
 
     def _warn(self, failures: Sequence[str]) -> None:
         for failure in failures:
-            warnings.warn(failure, stacklevel=3)
+            warn(failure, UserWarning, stacklevel=3, may_raise=True)
 
     async def _called(self, function: Callable[[Any], Any]) -> None:
         result = function(self._app)

@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from thena_core._render import listed
@@ -18,6 +18,7 @@ from thena_core.errors import EndsRun, RunAborted, ThenaError
 from thena_core.execution import carry_out, opening
 from thena_core.messages import Message
 from thena_core.observers import LogOption, Observers
+from thena_core.record import logs
 from thena_core.run import Run, RunResult, StoppedBy
 
 if TYPE_CHECKING:
@@ -79,13 +80,14 @@ class Runner:
         return f"{self._prefix}-{self._count}"
 
     async def close(self) -> None:
-        """Refuse new runs, abort those in flight and wait for them."""
+        """Refuse new runs, abort those in flight, wait for them and for their reports."""
         self._closed = True
         for run in tuple(self._runs):
             run.abort("the app is closing")
         while self._runs:
             self._idle = asyncio.Event()
             await self._idle.wait()
+        await self._observers.close()
 
     def holds(self, run: Run) -> bool:
         """Whether a run of this app is in flight."""
@@ -99,32 +101,44 @@ class Runner:
         if given.budget is not None and given.budget.max_cost_usd is not None:
             _check_prices(given.budget.max_cost_usd, built)
         run = self.new_run(given, built, target.state() if target.state is not None else None, handle)
-        stopped_by = await self.guard(run, carry_out(target, run, None, given.message), given.report)
         try:
-            return self._result(run, stopped_by, given.report)
+            stopped_by = await self.guard(run, carry_out(target, run, None, given.message))
+        except BaseException as error:
+            cancelled = isinstance(error, asyncio.CancelledError)
+            path = await self._observers.write(run, run.stopped_by or "stop", given.report, waits=not cancelled)
+            if path is not None and isinstance(error, ThenaError) and error.run is not None:
+                error.run = replace(error.run, report_path=path)
+            raise
+        try:
+            result = _result(run, stopped_by)
+            path = await self._observers.write(run, stopped_by, given.report)
+            return result if path is None else replace(result, report_path=path)
         finally:
             run.forget()
 
-    async def guard(self, run: Run, work: Coroutine[Any, Any, T], report: bool | Report | None) -> T:
+    async def guard(self, run: Run, work: Coroutine[Any, Any, T]) -> T:
         """Let a run be aborted and waited for; what leaves it says which run it was and what there was."""
         task = run.task = asyncio.current_task()
         run.baseline = 0 if task is None else task.cancelling()
         self._runs.add(run)
+        logs.run_started(run.id)
         try:
             result = await work
         except BaseException as error:
+            self._observers.mask(error)
             failure: BaseException = error
             if run.abort_reason is not None:
                 failure = await self._aborted(run, error)
-            self._failed(run, failure, report)
+            self._failed(run, failure)
             if failure is error:
                 raise
             raise failure from error
         else:
             if run.abort_reason is not None:  # it came when nothing was awaited any more
                 aborted = await self._aborted(run, None)
-                self._failed(run, aborted, report)
+                self._failed(run, aborted)
                 raise aborted
+            logs.run_ended(run.id, result if isinstance(result, str) else "called", run.started)
             return result
         finally:
             run.task = None
@@ -154,8 +168,8 @@ class Runner:
         if self._closed:
             raise ThenaError("[thena] The app is closed. Make a new one, or keep it open around its runs.")
         listeners = built.listeners if handle is None else (*built.listeners, handle.observe)
-        recorder = self._observers.recorder(given.run_id, given.log, given.report, listeners)
-        tracker = None if given.budget is None else Tracker(given.budget)
+        tracker = Tracker(given.budget)
+        recorder = self._observers.recorder(given.run_id, given.log, given.report, listeners, tracker)
         messages = opening(given.message, given.history, given.memory)
         run = Run(given.run_id, history=messages, data=given.data, state=state, tracker=tracker, recorder=recorder)
         run.context = Context(run)
@@ -163,18 +177,21 @@ class Runner:
             handle.attach(run)
         return run
 
-    def _failed(self, run: Run, error: BaseException, report: bool | Report | None) -> None:
+    def _failed(self, run: Run, error: BaseException) -> None:
         """Hang what there was on the error: as `.run` where it is ours, else the run's id as a note."""
-        result = self._result(run, run.stopped_by or "stop", report)
+        self._observers.mask(error)
+        stopped = run.abort_reason is not None or isinstance(error, asyncio.CancelledError)
+        logs.run_failed(run.id, error, run.started, self._observers.masker(), is_asked_for=stopped)
+        result = _result(run, run.stopped_by or "stop")
         run.forget()
         if isinstance(error, ThenaError):
             error.run = result
         elif not isinstance(error, asyncio.CancelledError):
             error.add_note(f"in the Thena run {run.id}")
 
-    def _result(self, run: Run, stopped_by: StoppedBy, report: bool | Report | None) -> RunResult:
-        path = None if run.root is None else self._observers.write(run, stopped_by, report)
-        return RunResult(run.output, run.usage(), stopped_by, run.history, run.id, path)
+
+def _result(run: Run, stopped_by: StoppedBy) -> RunResult:
+    return RunResult(run.output, run.usage(), stopped_by, run.history, run.id)
 
 
 def _check_prices(limit: float, built: Built) -> None:

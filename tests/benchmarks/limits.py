@@ -16,6 +16,8 @@ class Limits:
         throughput: Runs per CPU second, with 1,000 at once.
         kilobytes: Memory of each of those runs.
         hook_pair: Microseconds of one hook before and one after a call.
+        recorded: Microseconds more of a turn with one call where a report is on: its agent's, chat's and tool's nodes.
+        watched: Microseconds more of such a turn where a listener gets its six events.
         rejected: A turn whose call is refused.
         imports: `import thena_core`, to importing asyncio, json and pydantic's BaseModel.
     """
@@ -26,6 +28,8 @@ class Limits:
     throughput: float = 0.4
     kilobytes: float = 12.0
     hook_pair: float = 2.0
+    recorded: float = 8.0
+    watched: float = 16.0
     rejected: float = 2.0
     imports: float = 1.6
 

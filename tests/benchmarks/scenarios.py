@@ -182,6 +182,24 @@ async def hooks(effort: Effort) -> list[Figure]:
     return [Figure("S4 a hook before and one after", extra, LIMITS.hook_pair, "µs")]
 
 
+async def recording(effort: Effort) -> list[Figure]:
+    """S5: what it costs to be recorded for a report, and to be watched; the report's files are not part of it."""
+    sides = {"off": Shape(), "recorded": Shape(recorded=True), "watched": Shape(watched=True)}
+    plan = one_after_the_other(HOOK_TURNS)
+    made = {name: ThroughThena(shape) for name, shape in sides.items()}
+    await same_work(list(made.values()), plan, HOOK_TURNS)
+    found = await interleaved({name: (side, plan) for name, side in made.items()}, effort)
+    return [
+        Figure(
+            f"S5 a turn that is {name}",
+            statistics.median(b - a for a, b in zip(found["off"], found[name], strict=True)) / HOOK_TURNS * MICRO,
+            limit,
+            "µs",
+        )
+        for name, limit in (("recorded", LIMITS.recorded), ("watched", LIMITS.watched))
+    ]
+
+
 async def rejections(effort: Effort) -> list[Figure]:
     """S6: turns whose call is refused; half the cost of as many valid turns is taken off."""
     hand, thena = both()
@@ -215,4 +233,12 @@ async def imports(effort: Effort) -> list[Figure]:
     return [Figure("import thena_core", thena / hand, LIMITS.imports, detail=f"{thena:.0f} to {hand:.0f} ms")]
 
 
-SCENARIOS: tuple[Callable[[Effort], Awaitable[list[Figure]]], ...] = (turns, batches, crowd, hooks, rejections, imports)
+SCENARIOS: tuple[Callable[[Effort], Awaitable[list[Figure]]], ...] = (
+    turns,
+    batches,
+    crowd,
+    hooks,
+    recording,
+    rejections,
+    imports,
+)

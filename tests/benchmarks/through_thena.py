@@ -5,11 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from tests.benchmarks.workload import ANSWER, QUESTION, SYSTEM, TOOL, Counts, Shape, make_body, script
-from thena_core import Budget, Prompt, Thena, agent, hookimpl, loop, tool, until_answered, workflow
+from thena_core import Budget, Event, Prompt, Thena, agent, hookimpl, loop, tool, until_answered, workflow
+from thena_core.budget import Tracker
 from thena_core.messages import ChatTurn, ToolRequest
 from thena_core.providers import ChatRequest, Provider
+from thena_core.record.tree import Recorder
 
 PLENTY = 1_000_000_000
+
+
+def ignore(_event: Event) -> None:
+    """Watch, and look at nothing."""
+
+
+def recorded(run_id: str, _log: Any, _report: Any, _plugins: Any, tracker: Tracker | None = None) -> Recorder:
+    """Make a recorder that keeps the run's tree and has nobody to tell."""
+    return Recorder(run_id, keeps=True, tracker=tracker)
 
 
 class ScriptedProvider(Provider):
@@ -55,7 +66,11 @@ class ThroughThena:
         @workflow(steps=[loop([Reader], until=until_answered, max_iterations=PLENTY, max_fails=PLENTY)])
         class Flow: ...
 
-        self._app = Thena(Flow, plugins=[Counting(shape.counts)] if shape.hooks else [])
+        self._app = Thena(
+            Flow, plugins=[Counting(shape.counts)] if shape.hooks else [], log=ignore if shape.watched else False
+        )
+        if shape.recorded:  # as with a report, but without its files: those are written when a run has ended
+            self._app._observers.recorder = recorded  # type: ignore[method-assign]
 
     async def run(self) -> str:
         """Run the workflow once."""

@@ -87,10 +87,14 @@ class Shape:
     Attributes:
         yields: Whether the tool gives the loop a turn.
         hooks: Whether a hook runs before and after each call.
+        recorded: Whether all is recorded, as for a report.
+        watched: Whether a listener gets the events.
     """
 
     yields: bool = False
     hooks: bool = False
+    recorded: bool = False
+    watched: bool = False
     counts: Counts = field(default_factory=Counts)
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+import re
+import sys
 from typing import Any
 
 import pytest
 
-from thena_core.record.console import ConsoleTree, duration
-from thena_core.record.tree import Event, Node, Recorder
+from thena_core.record.console import Console, ConsoleTree, may_colour
+from thena_core.record.event import Event
+from thena_core.record.redact import mask
+from thena_core.record.tree import Node, Recorder
 
 
 class Terminal(io.StringIO):
@@ -21,7 +25,7 @@ class Terminal(io.StringIO):
 def event(phase: str, kind: str, name: str, depth: int, ms: float | None = None, **more: Any) -> Event:
     fields: dict[str, Any] = {
         "phase": phase, "run_id": "r", "id": more.pop("id", f"r/{depth}/{name}"), "parent_id": None, "depth": depth, "kind": kind, "name": name,
-        "status": "running" if phase == "start" else "ok", "outcome": None, "error": None, "duration_ms": ms, "input": None, "output": None, "meta": {},
+        "status": "running" if phase == "start" else "ok", "outcome": None, "error": None, "duration_ms": ms, "input": None, "output": None, "meta": {}, "redact": mask,
     }  # fmt: skip
     return Event(**(fields | more))
 
@@ -112,21 +116,39 @@ def test_uses_plain_signs_where_the_encoding_has_no_others() -> None:
     ]
 
 
+@pytest.mark.behaviour("O01")
 @pytest.mark.parametrize(
-    ("stream", "no_color", "coloured"),
-    [(Terminal(), None, True), (Terminal(), "1", False), (io.StringIO(), None, False)],
-    ids=["terminal", "NO_COLOR", "file"],
-)
-def test_colours_only_a_terminal(
-    stream: io.StringIO, no_color: str | None, coloured: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Colour codes are written to a terminal only, and not against `NO_COLOR`."""
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    if no_color is not None:
-        monkeypatch.setenv("NO_COLOR", no_color)
-    ConsoleTree(stream)(event("end", "tool", "a", 0, 4))
-    assert ("\x1b[32m✓\x1b[0m" in stream.getvalue()) is coloured
+    ("stream", "environ", "platform", "coloured"),
+    [
+        (Terminal(), {"TERM": "xterm"}, "linux", True),
+        (Terminal(), {}, "linux", True),
+        (io.StringIO(), {"TERM": "xterm"}, "linux", False),
+        (Terminal(), {"NO_COLOR": "1"}, "linux", False),
+        (Terminal(), {"NO_COLOR": ""}, "linux", True),
+        (Terminal(), {"TERM": "dumb"}, "linux", False),
+        (io.StringIO(), {"FORCE_COLOR": "1"}, "linux", True),
+        (io.StringIO(), {"FORCE_COLOR": "1", "TERM": "dumb"}, "linux", True),
+        (Terminal(), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, "linux", False),
+        (Terminal(), {}, "win32", False),
+        (Terminal(), {"WT_SESSION": "x"}, "win32", True),
+    ],
+    ids=[
+        "terminal", "no TERM", "file", "NO_COLOR", "empty NO_COLOR", "dumb", "FORCE_COLOR", "forced on dumb", "both", "old Windows", "Windows Terminal",
+    ],
+)  # fmt: skip
+def test_colours_only_where_wanted(stream: io.StringIO, environ: dict[str, str], platform: str, coloured: bool) -> None:
+    """Colour is for terminals that know it, unless the environment says otherwise; `NO_COLOR` has the last word."""
+    assert may_colour(stream, environ, platform) is coloured
+
+
+@pytest.mark.parametrize("coloured", [True, False], ids=["colour", "plain"])
+def test_only_signs_are_coloured(coloured: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With colour the signs carry codes, and nothing else of the line does; without, there is none."""
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("FORCE_COLOR" if coloured else "NO_COLOR", "1")
+    line = printed(event("end", "tool", "a", 0, 4))
+    assert line == ("\x1b[2m◂\x1b[0m tool a  4ms \x1b[32m✓\x1b[0m\n" if coloured else "◂ tool a  4ms ✓\n")
 
 
 def test_verbose_adds_short_content() -> None:
@@ -137,7 +159,7 @@ def test_verbose_adds_short_content() -> None:
         verbose=True,
     )
     start, end, _ = lines.split("\n")
-    assert start == "▸ tool read_file  {'path': 'a', 'token': '…masked'}"
+    assert start == '▸ tool read_file  {"path": "a", "token": "…masked"}'
     assert end.startswith("◂ tool read_file  4ms ✓  one two xxx")
     assert len(end) < 140
 
@@ -172,13 +194,82 @@ def test_a_broken_stream_never_fails_a_run() -> None:
     ConsoleTree(closed)(event("start", "tool", "a", 0))
 
 
-@pytest.mark.parametrize(
-    ("ms", "text"),
-    [(0.2, "0ms"), (4.2, "4ms"), (999.4, "999ms"), (999.6, "1.0s"), (1_234, "1.2s"), (185_000, "3m05s")],
-)
-def test_duration_is_short(ms: float, text: str) -> None:
-    """Durations are written in the unit that people would say them in."""
-    assert duration(ms) == text
+@pytest.mark.parametrize("stream", [Terminal(), None], ids=["closed", "none"])
+def test_no_stderr_at_all(stream: io.StringIO | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A closed stderr, or none (as in a program without a console), is nobody's problem."""
+    if stream is not None:
+        stream.close()
+    monkeypatch.setattr("sys.stderr", stream)
+    tree = ConsoleTree()
+    tree(event("start", "tool", "a", 0))
+    tree(event("end", "tool", "a", 0, 4))
+
+
+def test_a_new_stderr_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a broken stderr was replaced, lines go to the new one."""
+    tree = ConsoleTree()
+    monkeypatch.setattr("sys.stderr", Broken())
+    tree(event("start", "tool", "a", 0))
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    tree(event("end", "tool", "a", 0, 4))
+    assert sys.stderr.getvalue() == "◂ tool a  4ms ✓\n"  # type: ignore[attr-defined]
+
+
+@pytest.mark.behaviour("O01", "C04")
+def test_runs_that_overlap_are_told_apart() -> None:
+    """Lines of a second run at the same time bear its number; a run that is alone is to the letter."""
+    stream = io.StringIO()
+    console = Console(stream)
+
+    def run(name: str, *, ends: bool = True) -> Recorder:
+        recorder = Recorder(name, (ConsoleTree(console=console),))
+        root = recorder.open("workflow", name, None)
+        recorder.close(recorder.open("tool", "look", root))
+        if ends:
+            recorder.close(root)
+        return recorder
+
+    first = run("one", ends=False)
+    run("two")
+    run("three")
+    assert first.root is not None
+    first.close(first.root)
+    run("four")
+    assert re.sub(r" +\d+ms", "", stream.getvalue()).splitlines() == [
+        "▸ workflow one", "  ▸ tool look", "  ◂ tool look ✓",
+        "[2] ▸ workflow two", "[2]   ▸ tool look", "[2]   ◂ tool look ✓", "[2] ◂ workflow two ✓",
+        "[2] ▸ workflow three", "[2]   ▸ tool look", "[2]   ◂ tool look ✓", "[2] ◂ workflow three ✓",
+        "◂ workflow one ✓",
+        "▸ workflow four", "  ▸ tool look", "  ◂ tool look ✓", "◂ workflow four ✓",
+    ]  # fmt: skip
+
+
+def test_progress_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a live view a step's progress is a line at most once a second, the first at once."""
+    now = [100.0]
+    monkeypatch.setattr("thena_core.record.console.time.monotonic", lambda: now[0])
+    stream = io.StringIO()
+    recorder = Recorder("run", (ConsoleTree(stream),))
+    node = recorder.open("tool", "work", None)
+    for number in range(21):
+        recorder.progress(node, number, 20, "read")
+        now[0] += 0.11
+    assert stream.getvalue().splitlines() == [
+        "▸ tool work", "· tool work  0/20 read", "· tool work  10/20 read", "· tool work  20/20 read",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("done", ["half", float("nan"), 10**5_000, None], ids=["words", "nan", "absurd", "none"])
+def test_absurd_progress_does_not_end_the_output(done: Any) -> None:
+    """What a tool reports may be anything; the lines after it are printed all the same."""
+    stream = io.StringIO()
+    recorder = Recorder("run", (ConsoleTree(stream),))
+    node = recorder.open("tool", "work", None)
+    recorder.progress(node, done, 0, "\x1b[2J")
+    recorder.close(node)
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 3
+    assert "\x1b" not in lines[1]
 
 
 def test_listens_to_a_recorder() -> None:

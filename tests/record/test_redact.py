@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-import enum
-import json
+import random
+import re
+import string
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thena_core.record.redact import mask, mask_value
+from tests.record.ordinary import ORDINARY
+from tests.record.vendor_keys import VENDOR_KEYS
+from tests.record.writings import KEY, PASSWORD, WRITINGS
+from thena_core.record.redact import mask
 
 # No real key: put together here, so that no scanner of this repository stumbles over one.
 R = "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3z"
@@ -72,25 +73,56 @@ SHAPES = {
     "private key cut off": ("-----BEGIN PRIVATE KEY-----\\nMIIEpAIBAAKC", "-----BEGIN PRIVATE KEY-----…masked"),
 }
 
-ORDINARY = {
-    "python signature": "def f(token: str, password: str | None = None):",
-    "keyword arguments": "foo(token=token, password=self.password)",
-    "environment lookup": "api_key = os.environ['OPENAI_API_KEY']",
-    "await": "const token = await getToken()",
-    "token counts": "max_tokens=4096, prompt_tokens: 12, token_count=3",
-    "commit": "commit 3f786850e387550fdab836ed7e6dc881de23001b",
-    "uuid": "550e8400-e29b-41d4-a716-446655440000",
-    "integrity": f"sha512-{R}{R}",
-    "css class": "sk-estimator-doc-link",
-    "file name": "path/to/some_long_identifier_name_in_code_v2_test",
-    "placeholder": "password: <your password>, token=${TOKEN}",
-    "prose": "Bearer token authentication; the author: Jane; monkey=1",
-    "port and at sign": "http://localhost:8080/a@b",
-    "key function": "sorted(x, key=lambda x: x[1])",
-    "block of yaml": "credentials:\n  user: bob\n",
-    "greater than": "pass > fail",
-    "comparison": "if token == 'ws':",
+ALPHABETS = {
+    "a": string.ascii_letters + string.digits,
+    "l": string.ascii_lowercase + string.digits,
+    "u": string.ascii_uppercase + string.digits,
+    "h": "0123456789abcdef",
+    "b": string.ascii_letters + string.digits + "+/",
+    "w": string.ascii_letters + string.digits + "_-",
+    "d": string.digits,
+    "A": string.ascii_letters,
 }
+
+
+def made_up(shape: str, seed: int) -> tuple[str, list[str]]:
+    """Fill a shape of `vendor_keys` with random signs; return the key, and those parts that nobody may see."""
+    chance = random.Random(seed)  # noqa: S311 - the same keys in every run
+    secret: list[str] = []
+
+    def fill(match: re.Match[str]) -> str:
+        part = "".join(chance.choice(ALPHABETS[match[1]]) for _ in range(int(match[2])))
+        if len(part) >= 16:
+            secret.append(part[4:])
+        return part
+
+    return re.sub(r"\{([a-zA-Z])(\d+)\}", fill, shape), secret
+
+
+@pytest.mark.behaviour("O05", "Q01")
+@pytest.mark.parametrize(
+    "frame", ["{}", "before {}, after", '{{"x": "{}"}}', "x={}\\ny=1"], ids=["alone", "text", "json", "escaped"]
+)
+@pytest.mark.parametrize("shape", VENDOR_KEYS.values(), ids=VENDOR_KEYS)
+def test_masks_the_keys_of_services(shape: str, frame: str) -> None:
+    """Of keys in their vendors' forms nothing random is left, whatever they are made of and wherever they stand."""
+    for seed in range(3):
+        key, secret = made_up(shape, seed)
+        shown = mask(frame.format(key))
+        assert "…masked" in shown
+        assert not [part for part in secret if part in shown]
+        assert mask(shown) == shown
+
+
+@pytest.mark.behaviour("O05", "Q01")
+@pytest.mark.parametrize("text", WRITINGS.values(), ids=WRITINGS)
+def test_masks_a_secret_in_every_writing(text: str) -> None:
+    """Headers, configuration, command lines, code, addresses, escapes, base64 and sentences give nothing away."""
+    shown = mask(text)
+    assert "…masked" in shown
+    assert PASSWORD not in shown
+    assert KEY not in shown
+    assert mask(shown) == shown
 
 
 @pytest.mark.behaviour("O05")
@@ -154,13 +186,17 @@ _WORST = [
     "sk-", "eyJ", "eyJ.", "-eyJ", "eyJaaaaaaaaaaaa.", "key=", "key=a", "password=", "password: str", "token='''", 'secret="', "password,'",
     "pass ", "authorization: ", "cookie:", "Bearer ", "://", "://a:", "://@", "-----BEGIN PRIVATE KEY-----", "a", "a.", "aB3_", "A-", "--a-",
     "\\", '\\\\"', "ghp_", "-u a:", "Q~", "login ", "auth=('", "123456789:", " " * 9 + "password" + " " * 9, "[{(", "sha-", "=<",
+    '"value":"a', '="x" value=', "pass: |\n  ", "mysql -", "docker login ", "ENV password ", "://a/b/hooks/", "net use ", "htpasswd -b a b",
+    "redis-cli ", "jdbc:oracle:thin:a/", "$2b$", "A" * 20, "\\u0070", "&quot;", "password for a", "password ....", "<password a",
+    "password" + "\\" * 8 + ':"', "0a1b", "aGVsbG8gd29ybGQg", '"kty""d":"', '"passwords": ["a", ', "PASSWORD '", "token |", "code=a1",
+    "1/1234567890123456", "glpat-a.", "token provided ", "\x1b[32mpassword\x1b[0m", "пароль", "tokens=“", 'pass="', "password 1",
 ]  # fmt: skip
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
+    start = time.process_time()  # of the processor: machines are busy with other things
     work()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 @pytest.mark.parametrize("piece", _WORST, ids=repr)
@@ -174,105 +210,7 @@ def test_takes_time_linear_in_the_text(piece: str) -> None:
 
 
 def test_masks_ten_megabytes_of_the_worst_kind() -> None:
-    """A text that is all beginnings of secrets is masked at more than a quarter of a megabyte a second."""
+    """A text that is all beginnings of secrets is masked at more than a sixth of a megabyte a second."""
     text = "".join(_WORST)
     text *= 10_000_000 // len(text)
-    assert _seconds(lambda: mask(text)) < 40
-
-
-class _Colour(enum.Enum):
-    RED = "red"
-
-
-@dataclasses.dataclass
-class _Login:
-    user: str
-    password: str
-
-
-class _Opaque:
-    def __repr__(self) -> str:
-        raise RuntimeError
-
-
-class _Hostile(dict[str, int]):
-    def items(self) -> Any:
-        raise RuntimeError
-
-
-VALUES = {
-    "nan": (float("nan"), None),
-    "infinity": ([float("inf"), 1.5], [None, 1.5]),
-    "keys": ({1: "a", None: "b"}, {"1": "a", "None": "b"}),
-    "surrogate and nul": ("a\ud800b\0", "a\ufffdb\ufffd"),
-    "enum": (_Colour.RED, "red"),
-    "bytes": (b"abc", "<bytes: 3 bytes>"),
-    "set": ({2, 1}, [1, 2]),
-    "path": (Path("a"), "a"),
-    "dataclass": (_Login("u", "hunter2"), {"user": "u", "password": "…masked"}),
-    "exception": (ValueError("bad"), "ValueError: bad"),
-    "mapping that raises": (_Hostile(), f"<{__name__}._Hostile: unreadable>"),
-    "object": (_Opaque(), f"<{__name__}._Opaque>"),
-    "type": (int, "<type>"),
-    "huge number": (1 << 20_000, "<int: 20001 bits>"),
-    "secret names": (
-        {"api_key": 1, "Authorization": ["x"], "clientSecret": {"a": 1}, "token": None, "tokens": 3, "keyboard": "k"},
-        {
-            "api_key": "…masked",
-            "Authorization": "…masked",
-            "clientSecret": "…masked",
-            "token": None,
-            "tokens": 3,
-            "keyboard": "k",
-        },
-    ),
-    "secret text": ([f"sk-{R}"], ["sk-…masked"]),
-    "secret as a key": ({f"sk-{R}": 1}, {"sk-…masked": 1}),
-}
-
-
-@pytest.mark.parametrize(("value", "safe"), VALUES.values(), ids=VALUES)
-def test_mask_value_makes_anything_strict_json(value: object, safe: object) -> None:
-    """What JSON has no word for gets one, and secrets go."""
-    assert mask_value(value) == safe
-    json.dumps(mask_value(value), allow_nan=False).encode()
-
-
-def test_mask_value_survives_cycles_and_depth() -> None:
-    """A value that holds itself, or is very deep or wide, ends in words."""
-    cycle: list[object] = []
-    cycle.append(cycle)
-    assert mask_value(cycle) == ["<list: contains itself>"]
-    deep: object = 1
-    for _ in range(5_000):
-        deep = [deep]
-    assert "too deep" in json.dumps(mask_value(deep))
-    wide = mask_value(list(range(50_000)))
-    assert wide[-1] == "… (30,000 more)"
-
-
-def test_mask_value_bounds_a_text() -> None:
-    """A text is cut, and says by how much; a secret that the cut would halve is masked first."""
-    text = "a " * 99_990 + f" sk-{R}" + "b" * 1_000
-    safe = mask_value(text)
-    assert safe.endswith(f"… ({len(text) - 200_000:,} more characters)")
-    assert R[:8] not in safe
-
-
-def test_mask_value_without_a_redactor_masks_nothing() -> None:
-    """`redact=False` of an app keeps texts and secret names' values."""
-    assert mask_value({"password": f"sk-{R}"}, None) == {"password": f"sk-{R}"}
-
-
-_JSON_LIKE = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.binary(max_size=5),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5) | st.integers(), inner, max_size=4),
-    max_leaves=15,
-)
-
-
-@given(_JSON_LIKE)
-def test_mask_value_is_always_strict_json(value: object) -> None:
-    """Any value ends as strict JSON in UTF-8."""
-    safe = mask_value(value)
-    assert json.loads(json.dumps(safe, allow_nan=False, ensure_ascii=False).encode()) == safe
+    assert _seconds(lambda: mask(text)) < 60

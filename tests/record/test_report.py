@@ -5,19 +5,22 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
-import threading
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
+from thena_core.budget import Budget, Tracker
 from thena_core.record.redact import mask
-from thena_core.record.report import Report, document, write
+from thena_core.record.report import Report, document, report_schema, write
 from thena_core.record.tree import Recorder
 
 HOSTILE = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> & \u2028\u2029\x1b[31m\0\ud800 __THENA_DOCUMENT__"
-USAGE = {"chat_calls": 2, "tool_calls": 3, "prompt_tokens": 12, "cost_usd": 0.5, "elapsed": 1.5}
+USAGE = {
+    "chat_calls": 2, "tool_calls": 3, "prompt_tokens": 12, "completion_tokens": 3, "cached_tokens": 0, "cost_usd": 0.5, "elapsed": 1.5,
+}  # fmt: skip
 
 
 def sample(run_id: str = "run-1", **options: Any) -> dict[str, Any]:
@@ -53,6 +56,57 @@ class Scripts(HTMLParser):
         if self.tags and self.tags[-1] == "script":
             attributes, text = self.scripts[-1]
             self.scripts[-1] = (attributes, text + data)
+
+
+SCHEMA = report_schema()
+
+
+@pytest.mark.behaviour("O02")
+@pytest.mark.parametrize("options", [{}, {"content": False}, {"redact": None}], ids=["all", "no-content", "unmasked"])
+def test_document_fits_the_published_schema(options: dict[str, Any]) -> None:
+    """What is written validates against the schema in the package, which is the one in the docs."""
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.Draft202012Validator(SCHEMA).validate(sample(limits={"max_tool_calls": 3}, **options))
+    docs = Path(__file__).parents[2] / "docs" / "report.schema.json"
+    assert json.loads(docs.read_text("utf-8")) == SCHEMA
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "step"},
+        {"status": "running"},
+        {"outcome": "fine"},
+        {"extra": 1},
+        {"duration_ms": -1},
+        {"children": None},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_the_schema_refuses_what_is_no_report(change: dict[str, Any]) -> None:
+    """The schema is no sieve: another kind, status, outcome or field is refused, also deep in the tree."""
+    report = sample()
+    report["root"]["children"][0]["children"][1].update(change)
+    assert not jsonschema.Draft202012Validator(SCHEMA).is_valid(report)
+
+
+@pytest.mark.behaviour("O07")
+def test_each_step_tells_the_budget_at_its_end() -> None:
+    """What the whole run had used when a step ended stands at the step, the limits at the root, also without content."""
+    tracker = Tracker(Budget(max_tool_calls=5))
+    recorder = Recorder("run", keeps=True, tracker=tracker)
+    root = recorder.open("workflow", "W", None)
+    for _ in range(2):
+        tracker.tool_calls += 1
+        recorder.close(recorder.open("tool", "t", root), outcome="ok")
+    recorder.close(root)
+    limits = {"max_tool_calls": 5, "tools": {"t": 9}}
+    for content in (True, False):
+        report = document(
+            root, run_id="run", stopped_by="answered", usage=USAGE, redact=mask, content=content, limits=limits
+        )
+        assert [node["meta"]["used"]["tool_calls"] for node in report["root"]["children"]] == [1, 2]
+        assert report["root"]["meta"]["budget"] == limits
 
 
 @pytest.mark.behaviour("O02")
@@ -151,62 +205,6 @@ def test_what_cannot_be_written_is_raised(tmp_path: Path) -> None:
     (tmp_path / "report").write_text("a file")
     with pytest.raises(OSError, match="report"):
         write(sample(), tmp_path / "report")
-
-
-def indexed(folder: Path) -> list[dict[str, Any]]:
-    scripts = Scripts((folder / "index.html").read_text("utf-8")).scripts
-    return [json.loads(text) for attributes, text in scripts if attributes.get("class") == "run"]
-
-
-@pytest.mark.behaviour("O02")
-def test_ledger_and_index_grow_by_a_line(tmp_path: Path) -> None:
-    """A run adds one line to each and leaves what stood there; the line sums the run up."""
-    write(sample("a"), tmp_path)
-    before = [(tmp_path / name).read_text("utf-8") for name in ("runs.jsonl", "index.html")]
-    write(sample("b"), tmp_path)
-    after = [(tmp_path / name).read_text("utf-8") for name in ("runs.jsonl", "index.html")]
-    for old, new in zip(before, after, strict=True):
-        assert new.startswith(old)
-        assert new[len(old) :].count("\n") == 1
-    ledger = [json.loads(line) for line in after[0].splitlines()]
-    assert indexed(tmp_path) == ledger
-    assert [entry["run_id"] for entry in ledger] == ["a", "b"]
-    assert {name: ledger[1][name] for name in ("name", "stopped_by", "failed_calls", "tool_calls")} == {
-        "name": "Explorer", "stopped_by": "answered", "failed_calls": 2, "tool_calls": 3,
-    }  # fmt: skip
-
-
-def test_a_missing_index_is_made_from_the_ledger(tmp_path: Path) -> None:
-    """An index that was deleted comes back with the newest 1,000 runs, whatever a crash left in the ledger."""
-    with (tmp_path / "runs.jsonl").open("w", encoding="utf-8") as ledger:
-        ledger.writelines(f'{{"run_id":"old-{number}"}}\n' for number in range(1_200))
-        ledger.write('{"run_id":"cut o\n')
-    write(sample("new"), tmp_path)
-    runs = indexed(tmp_path)
-    assert len(runs) == 999
-    assert runs[-1]["run_id"] == "new"
-
-
-def test_runs_that_end_at_once_lose_no_line(tmp_path: Path) -> None:
-    """Writers beside each other leave whole lines, and each run stands in ledger and index."""
-    reports = [sample(f"run-{number}") for number in range(24)]
-    barrier = threading.Barrier(8)
-
-    def write_some(start: int) -> None:
-        barrier.wait()
-        for report in reports[start::8]:
-            write(report, tmp_path)
-
-    threads = [threading.Thread(target=write_some, args=(start,)) for start in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    expected = {report["run_id"] for report in reports}
-    ledger = [json.loads(line)["run_id"] for line in (tmp_path / "runs.jsonl").read_text("utf-8").splitlines()]
-    assert sorted(ledger) == sorted(expected)
-    assert {run["run_id"] for run in indexed(tmp_path)} == expected
-    assert not list(tmp_path.rglob("*.tmp"))
 
 
 def test_report_settings_have_defaults() -> None:

@@ -33,7 +33,7 @@ def record(inner: Handler) -> Handler:
         recorder = inv.run.recorder
         if recorder is None:
             return await inner(inv)
-        node = inv.node = recorder.open("tool", inv.name, inv.parent, inv.raw)
+        node = inv.node = recorder.open("tool", inv.name, inv.parent, inv.raw, inv.position)
         token = current.set(Place(inv.run, node))
         try:
             output = await inner(inv)

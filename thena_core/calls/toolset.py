@@ -115,6 +115,8 @@ class Toolbox:
         self._calls += 1
         raw = arguments if isinstance(arguments, str) else dict(arguments)
         inv = Invocation(outer.run, toolset, f"{outer.id}.{index}", name, raw, outer.node, outer, index)
+        if outer.node is not None:
+            inv.position = outer.node.take_position()
         if name == outer.name:  # a tool does not contain itself
             handlers = toolset.handlers
             unknown = handlers.unknown if outer.run.recorder is None else handlers.unknown_recorded

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import os
-import sys
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -21,7 +18,9 @@ from thena_core.hooks import installed
 from thena_core.hooks.chain import Hook, make_hook
 from thena_core.hooks.checks import AWAITED, mistakes
 from thena_core.hooks.specs import Specs
-from thena_core.record.tree import Event
+from thena_core.record.event import Event
+from thena_core.record.listeners import Isolated
+from thena_core.record.logs import warn
 
 OnError = Literal["fail", "warn"]
 
@@ -106,7 +105,7 @@ class Plugins:
 
     def listeners(self) -> tuple[Callable[[Event], None], ...]:
         """Return the plugins' observers, each isolated from the run and from the others."""
-        return tuple(_Isolated(name, function) for name, function in self._taking("on_event", "event"))
+        return tuple(Isolated(f"on_event of {name}", function) for name, function in self._taking("on_event", "event"))
 
     def chain(self, hook: str) -> list[Hook]:
         """Return the implementations of an awaited hook, ready for the layers."""
@@ -176,7 +175,7 @@ def load_plugins(
                 loaded.append(_loaded(_name_of(item), item, None, loaded))
         except PluginLoadError as problem:
             if on_error == "warn":
-                warnings.warn(str(problem), stacklevel=2)
+                warn(str(problem), UserWarning, stacklevel=2, may_raise=True)
             else:
                 problems.append(problem)
     return Plugins(loaded)
@@ -247,27 +246,3 @@ def _taking(function: Callable[..., Any], argument: str) -> Callable[[Any], Any]
 def _name_of(plugin: Any) -> str:
     name = getattr(plugin, "__name__", None)
     return str(name) if name else type(plugin).__name__
-
-
-class _Isolated:
-    """An observer whose failure concerns nobody else; it is reported once."""
-
-    def __init__(self, name: str, function: Callable[[Event], None]) -> None:
-        self._name = name
-        self._function = function
-        self._reported = False
-
-    def __call__(self, event: Event) -> None:
-        try:
-            self._function(event)
-        except (Exception, BaseExceptionGroup, asyncio.CancelledError) as error:  # noqa: BLE001 - it never fails a run
-            if not self._reported:
-                self._reported = True
-                _report(f"[thena] on_event of {self._name} failed, and is not reported again: {said_by(error)}")
-
-
-def _report(problem: str) -> None:
-    try:
-        warnings.warn(problem, RuntimeWarning, stacklevel=3)
-    except RuntimeWarning:  # a filter makes warnings errors, and this one must not end the run
-        sys.stderr.write(problem + "\n")

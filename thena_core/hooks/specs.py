@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from thena_core.definition import ToolDefinition
     from thena_core.output import ToolOutput
     from thena_core.providers.base import ChatMiddleware
-    from thena_core.record.tree import Event
+    from thena_core.record.event import Event
 
 hookspec = pluggy.HookspecMarker("thena")
 hookimpl = pluggy.HookimplMarker("thena")

@@ -1,42 +1,34 @@
-"""A run's report: `report.json` and a page for people, and the folder's ledger and index of all runs.
-
-The ledger `runs.jsonl` gets one line per run. A page that is opened from disk may not fetch it, so the index carries
-the same lines in itself: HTML may go on after its last script, and each run appends one inert
-`<script type="application/json">` line. Nothing is read or written again when a run ends, however many runs there
-are, and processes that write at once don't disturb each other, since every line is one `write` with `O_APPEND`. An
-index that is missing is made anew from the newest 1,000 lines of the ledger.
-"""
+"""A run's report: `report.json`, whose schema is published, and a page for people."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
-import os
 import re
-import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thena_core.record.redact import Redactor, mask_value
+from thena_core.record import ledger
+from thena_core.record.page import run_page, template
+from thena_core.record.redact import Redactor
+from thena_core.record.snapshot import mask_value
 
 if TYPE_CHECKING:
+    from thena_core.budget import Budget
     from thena_core.record.tree import Node
+    from thena_core.record.writer import Maker
 
 SCHEMA_VERSION = 1
 
 _RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
-_SLOT = "__THENA_DOCUMENT__"
-_INDEXED = 1_000
-_LEDGER_LINE = 2_000
 # Facts that layers write themselves; every other text in `meta` may come from a tool or a model.
 _PLAIN_FACTS = frozenset({"stopped_by", "tool_call_source", "finish_reason", "outcome"})
-_FOR_HTML = str.maketrans(
-    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"},
-)
+_COUNTS = frozenset({"used", "budget"})
+_LIMITS = ("max_duration", "max_chat_calls", "max_tool_calls", "max_tokens", "max_cost_usd", "tools")
+_USED = ("chat_calls", "tool_calls", "tokens", "cost_usd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +44,66 @@ class Report:
     content: bool = True
 
 
+def report_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of `report.json`."""
+    schema: dict[str, Any] = json.loads(template("report.schema.json"))
+    return schema
+
+
+def check_run_id(run_id: object) -> str:
+    """Accept an id that can name a folder.
+
+    Raises:
+        ValueError: For anything else.
+    """
+    if not isinstance(run_id, str) or not _RUN_ID.fullmatch(run_id):
+        raise ValueError(f"the run id {run_id!r} cannot name a folder: 1 to 128 of A-Z a-z 0-9 . _ - and no dot first")
+    return run_id
+
+
+def maker(
+    root: Node,
+    run_id: str,
+    stopped_by: str,
+    usage: Mapping[str, Any],
+    budget: Budget | None,
+    *,
+    folder: str,
+    content: bool,
+    redact: Redactor | None,
+) -> Maker:
+    """Take from a run that ended what its report needs; return what makes the report, in whatever thread.
+
+    Args:
+        root: The run's tree.
+        run_id: The run's id.
+        stopped_by: Why it ended.
+        usage: Its totals by name.
+        budget: Its limits.
+        folder: The report folder; absolute, as the program may change its current folder meanwhile.
+        content: See `Report.content`.
+        redact: Masks texts; `None` masks nothing.
+    """
+    limits = {
+        name: value for name in _LIMITS if budget is not None and (value := getattr(budget, name)) not in (None, {})
+    }
+
+    def make(pause: Callable[[], None]) -> None:
+        made = document(
+            root,
+            run_id=run_id,
+            stopped_by=stopped_by,
+            usage=usage,
+            redact=redact,
+            content=content,
+            limits=limits,
+            pause=pause,
+        )
+        write(made, Path(folder), pause)
+
+    return make
+
+
 def document(
     root: Node,
     *,
@@ -60,6 +112,8 @@ def document(
     usage: Mapping[str, Any],
     redact: Redactor | None,
     content: bool = True,
+    limits: Mapping[str, Any] | None = None,
+    pause: Callable[[], None] | None = None,
 ) -> dict[str, Any]:
     """Build what `report.json` holds: plain values, masked, ready for strict JSON.
 
@@ -70,22 +124,28 @@ def document(
         usage: The run's totals by name.
         redact: Masks texts; `None` masks nothing.
         content: See `Report.content`.
+        limits: The run's budget by name, as far as it has one.
+        pause: Called after each node, to let others work.
     """
+    top = _node(root, redact, content, time.perf_counter(), pause)
+    if limits:
+        top["meta"]["budget"] = mask_value(limits, redact)
     return {
         "schema_version": SCHEMA_VERSION,
         "run_id": run_id,
         "stopped_by": stopped_by,
         "usage": mask_value(usage, redact),
-        "root": _node(root, redact, content, time.perf_counter()),
+        "root": top,
     }
 
 
-def write(document: dict[str, Any], folder: Path) -> Path:
+def write(document: dict[str, Any], folder: Path, pause: Callable[[], None] | None = None) -> Path:
     """Write a run's two files, each whole or not at all, and add the run to the ledger and the index.
 
     Args:
         document: What `document` built.
         folder: The report folder; it is made where it is missing.
+        pause: Called after each node that is written, to let others work.
 
     Returns:
         The run's own folder.
@@ -94,25 +154,24 @@ def write(document: dict[str, Any], folder: Path) -> Path:
         ValueError: The run id cannot name a folder.
         OSError: Something could not be written.
     """
-    run_id = document["run_id"]
-    if not isinstance(run_id, str) or not _RUN_ID.fullmatch(run_id):
-        raise ValueError(f"the run id {run_id!r} cannot name a folder: 1 to 128 of A-Z a-z 0-9 . _ - and no dot first")
+    run_id = check_run_id(document["run_id"])
     target = folder / run_id
     target.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    _replace(target / "report.json", text + "\n")
-    _replace(target / "index.html", _page("template.html", text))
-    entry = json.dumps(_entry(document), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    _append(folder / "runs.jsonl", entry + "\n")
-    _index(folder, entry)
+    _replace(target / "report.json", (*_pieces(document, pause), "\n"))
+    _replace(target / "index.html", run_page(_pieces(document, pause)))
+    ledger.enter(folder, ledger.summary(run_id, document["stopped_by"], document["usage"], document["root"]))
     return target
 
 
-def _node(node: Node, redact: Redactor | None, content: bool, now: float) -> dict[str, Any]:
+def _node(
+    node: Node, redact: Redactor | None, content: bool, now: float, pause: Callable[[], None] | None
+) -> dict[str, Any]:
     running = node.status == "running"
     error = node.error or ("still running when the report was written" if running else None)
     meta = mask_value(node.meta, redact)
-    return {
+    if node.used is not None:
+        meta["used"] = dict(zip(_USED, node.used, strict=True))
+    found = {
         "id": node.id,
         "kind": node.kind,
         "name": mask_value(node.name, redact),
@@ -124,107 +183,53 @@ def _node(node: Node, redact: Redactor | None, content: bool, now: float) -> dic
         "input": mask_value(node.input, redact) if content else None,
         "output": mask_value(node.output, redact) if content else None,
         "meta": meta if content else _without_text(meta),
-        "children": [_node(child, redact, content, now) for child in node.children],
     }
+    if pause is not None:
+        pause()
+    # A copy: what outlived the run may still add to it.
+    found["children"] = [_node(child, redact, content, now, pause) for child in tuple(node.children)]
+    return found
 
 
 def _without_text(meta: dict[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in meta.items()
-        if value is None or isinstance(value, (bool, int, float)) or (name in _PLAIN_FACTS and isinstance(value, str))
+        if value is None
+        or isinstance(value, (bool, int, float))
+        or (name in _PLAIN_FACTS and isinstance(value, str))
+        or (name in _COUNTS and isinstance(value, dict))
     }
 
 
-def _entry(document: dict[str, Any]) -> dict[str, Any]:
-    """Sum a run up for the ledger."""
-    root, usage = document["root"], document["usage"]
-    entry = {
-        "run_id": document["run_id"],
-        "name": str(root["name"])[:200],
-        "started_at": root["started_at"],
-        "duration_ms": root["duration_ms"],
-        "status": root["status"],
-        "stopped_by": document["stopped_by"],
-        "failed_calls": _failed_calls(root),
-    }
-    for name in ("chat_calls", "tool_calls", "cost_usd"):
-        value = usage.get(name)
-        entry[name] = value if isinstance(value, (int, float)) else None
-    return entry
+def _pieces(document: dict[str, Any], pause: Callable[[], None] | None) -> Iterator[str]:
+    """Write a document as JSON, a node at a time: to encode all of it at once would hold the interpreter for long."""
+    head = {name: value for name, value in document.items() if name != "root"}
+    yield _json(head)[:-1] + ',"root":'
+    yield from _node_pieces(document["root"], pause)
+    yield "}"
 
 
-def _failed_calls(node: dict[str, Any]) -> int:
-    own = int(node["kind"] == "tool" and node["status"] == "error")
-    return own + sum(_failed_calls(child) for child in node["children"])
+def _node_pieces(node: dict[str, Any], pause: Callable[[], None] | None) -> Iterator[str]:
+    yield _json({name: value for name, value in node.items() if name != "children"})[:-1] + ',"children":['
+    if pause is not None:
+        pause()
+    for number, child in enumerate(node["children"]):
+        if number:
+            yield ","
+        yield from _node_pieces(child, pause)
+    yield "]}"
 
 
-def _index(folder: Path, entry: str) -> None:
-    """Append the run to the index; where there is none, make it from the ledger, which holds the run already."""
-    index = folder / "index.html"
-    if not index.exists() and _create(index, lambda: _template("runs.html") + _rows(folder / "runs.jsonl")):
-        return
-    # Made by another process meanwhile, from a ledger that may lack this run; the page shows a run once.
-    _append(index, _row(entry))
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _rows(ledger: Path) -> str:
-    with ledger.open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - _INDEXED * _LEDGER_LINE))
-        lines = file.read().decode("utf-8", "replace").splitlines()[-_INDEXED:]
-    return "".join(_row(line) for line in lines if line.startswith("{") and line.endswith("}"))
-
-
-def _row(entry: str) -> str:
-    return f'<script type="application/json" class="run">{entry.translate(_FOR_HTML)}</script>\n'
-
-
-def _page(template: str, text: str) -> str:
-    """Put JSON into a page where no parser can take it for markup."""
-    head, _, tail = _template(template).partition(_SLOT)
-    return head + text.translate(_FOR_HTML) + tail
-
-
-def _template(name: str) -> str:
-    return resources.files("thena_core.record").joinpath(name).read_text("utf-8")
-
-
-def _append(path: Path, line: str) -> None:
-    data = line.encode()
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
+def _replace(path: Path, pieces: Iterable[str]) -> None:
+    temporary = ledger.temporary_beside(path)
     try:
-        # One write: a line of another process cannot come between. A short one means that the disk is full.
-        if os.write(file, data) != len(data):
-            raise OSError(f"only a part of a line could be written to {path}")
-    finally:
-        os.close(file)
-
-
-def _replace(path: Path, text: str) -> None:
-    temporary = _temporary(path)
-    try:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(pieces)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _create(path: Path, text: Callable[[], str]) -> bool:
-    """Make a file whole, or leave the one that is there; tell whether it was made."""
-    temporary = _temporary(path)
-    try:
-        temporary.write_text(text(), encoding="utf-8", newline="\n")
-        try:
-            os.link(temporary, path)
-        except FileExistsError:
-            return False
-        except OSError:  # a file system without hard links: the later of two that make it at once wins
-            temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return True
-
-
-def _temporary(path: Path) -> Path:
-    # Random, not the process id: two runs of one process may write the same file.
-    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")

@@ -18,13 +18,15 @@ SURE_PREFIXES = (
     "dp.ct. HRKU- nfp_ sbp_ sb_secret_ pscale_tkn_ pscale_pw_ pscale_oauth_ hvs. hvb. hvr. AGE-SECRET-KEY- ops_eyJ "
     "CLOJARS_ dt0c01. dt0s01. duffel_live_ duffel_test_ FLWSECK shippo_live_ shippo_test_ xkeysib- xsmtpsib- tskey- "
     "whsec_ rdme_ ATATT3 ATCTT3 bkua_ CCIPAT_ CFPAT- sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ apify_api_ "
-    "bedrock-api-key- access_token$production$ secret-token:"
+    "bedrock-api-key- secret-token: rzp_live_ rzp_test_ AVNS_ hcaik_ hcxik_ hcbik_ mdb_sa_sk_ vercel_blob_rw_ "
+    "cfut_ cfat_ gloas- sk-None- n8n_api_ unkey_ ory_at_ ory_rt_ ory_ac_ ddp_ eyJrIjoi cmVmdGtu dG9rOj AQ. fm1_ fm2_ "
+    "sha256~ sk-litellm- fio-u-"
 )
 
 # Ordinary words carry these, too, so what follows must look random.
 LIKELY_PREFIXES = (
     "sk- sk_ gsk_ xai- csk- r8_ hf_ api_org_ fw_ e2b_ jina_ llx- pa- fc- npm_ ntn_ secret_ pul- sqp_ squ_ sqa_ sgp_ "
-    "phx_ tfp_ aio_ re_ rnd_ napi_ fo1_ fm1_ fm2_ pat- pat. tk-us- EZAK EZTK ATBB AKCp LTAI AKID ABSK AQVN y0_ t1. "
+    "phx_ tfp_ aio_ re_ rnd_ napi_ fo1_ pat- pat. tk-us- EZAK EZTK ATBB AKCp LTAI AKID AQVN y0_ t1. "
     "pnu_ sm_aat_ ico- ovsxat_ endr+ b_ key- v1.0- CFPAT access-sandbox- access-production- ops_ glcp_ vcp_ atlasv1. "
     "SG. dapi dsapi EAA"
 )
@@ -35,14 +37,12 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-def _one_of(listed: str, *, any_case: bool = False) -> str:
+def _one_of(listed: str) -> str:
     """Write an alternation grouped by first letter, so that a place where none starts costs one comparison."""
     by_first: dict[str, list[str]] = {}
     for word in sorted(words(listed), key=len, reverse=True):
-        for first in {word[0], word[0].upper()} if any_case else {word[0]}:
-            by_first.setdefault(first, []).append(re.escape(word[1:]))
-    rest = "(?i:{})" if any_case else "(?:{})"
-    groups = (re.escape(first) + rest.format("|".join(tails)) for first, tails in sorted(by_first.items()))
+        by_first.setdefault(word[0], []).append(re.escape(word[1:]))
+    groups = (f"{re.escape(first)}(?:{'|'.join(tails)})" for first, tails in sorted(by_first.items()))
     return f"(?:{'|'.join(groups)})"
 
 
@@ -50,67 +50,156 @@ def _one_of(listed: str, *, any_case: bool = False) -> str:
 EDGE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=\[[0-9]m)|(?<=\[[0-9]{2}m))"
 _TAIL = r"(?:\.(?=[A-Za-z0-9_\-]{10})[A-Za-z0-9_\-]++){0,4}+[+/=]{0,2}+(?:(?<=[+/])[A-Za-z0-9_+/\-]++={0,2}+)?"
 
-SURE = re.compile(f"(?P<kept>{_one_of(SURE_PREFIXES)})[A-Za-z0-9_\\-]{{8,}}+{_TAIL}")
+SURE = re.compile(f"(?P<kept>{_one_of(SURE_PREFIXES)})[A-Za-z0-9_\\-+/]{{8,}}+{_TAIL}")
 LIKELY = re.compile(f"{EDGE}(?P<kept>{_one_of(LIKELY_PREFIXES)})(?P<tail>[A-Za-z0-9_\\-]{{16,}}+{_TAIL})")
 
-# Whole forms, each with the part that may stay.
+_END = r"(?![0-9A-Za-z])"
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_PROGRAM = r"(?P<kept>(?<![\w\-])"
+_ARGUMENT = r"[^\s\"'…][^\s\"']*+"
+
+# Whole forms, each with the part that may stay. A text without the words before it is not searched for the form, and
+# the form is compiled (and kept, by `re`) when the first text with them comes: most programs never need most.
 WHOLE = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"(?P<kept>AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{12,}+",  # Amazon's access key ids
-        r"(?P<kept>1//0)[A-Za-z0-9_\-]{30,}+",  # Google's refresh tokens
-        r"(?P<kept>SK)(?<![A-Za-z0-9]SK)[0-9a-f]{32}(?![0-9A-Za-z])",  # Twilio
-        r"(?<![0-9A-Za-z])(?P<kept>\d{8,10}:)AA[A-Za-z0-9_\-]{30,}+",  # Telegram's bots
-        r"(?<![A-Za-z0-9_\-])(?P<kept>[MNO])[A-Za-z0-9_\-]{23,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,}+",  # Discord
-        r"(?<![0-9A-Za-z])(?P<kept>)[0-9a-f]{32}-us\d{1,2}(?![0-9A-Za-z])",  # Mailchimp
-        r"(?P<kept>)[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.\-]{31,}+",  # Microsoft Entra's client secrets
-        r"(?P<kept>hooks\.slack\.com/(?:services|workflows|triggers)/)[A-Za-z0-9_/\-]{16,}+",
-        r"(?P<kept>discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/)[A-Za-z0-9_/\-]{16,}+",
-        r"(?P<kept>webhook\.office\.com/webhookb2/)[A-Za-z0-9_/@\-]{16,}+",
-        r"(?P<kept>login\s{1,8}\S{1,128}\s{1,8}password\s{1,8})[^\s…]\S*+",  # .netrc
-        r"(?P<kept>auth[\"']?\s{0,4}[=:]\s{0,4}\(\s{0,4}[\"'][^\"'\n]{0,128}[\"'],\s{0,4}[\"'])[^\"'\n…][^\"'\n]*+",
-        r"(?P<kept>api\.telegram\.org/(?:file/)?bot)[A-Za-z0-9_:\-]{16,}+",
+    (words(needles), pattern)
+    for needles, pattern in (
+        ("AKIA ASIA ABIA ACCA A3T", r"(?P<kept>AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{12,}+"),  # Amazon's key ids
+        ("ABSK", r"(?<![A-Za-z0-9+/])(?P<kept>ABSK)[A-Za-z0-9+/]{80,}+={0,2}+"),  # Amazon Bedrock
+        ("1//0", r"(?P<kept>1//0)[A-Za-z0-9_\-]{30,}+"),  # Google's refresh tokens
+        ("SK", r"(?P<kept>SK)(?<![A-Za-z0-9]SK)[0-9a-f]{32}" + _END),  # Twilio
+        (":AA", r"(?<![0-9A-Za-z])(?P<kept>\d{8,10}:)AA[A-Za-z0-9_\-]{30,}+"),  # Telegram's bots
+        (".", r"(?<![\w\-])(?P<kept>[MNO])[A-Za-z0-9_\-]{23,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,}+"),  # Discord
+        # Mailchimp, Mailgun, Zhipu
+        (
+            "- .",
+            (
+                r"(?<![0-9A-Za-z\-])(?P<kept>)[0-9a-f]{32}"
+                r"(?:-us\d{1,2}|-[0-9a-f]{8}-[0-9a-f]{8}|\.(?=[A-Za-z]{0,15}\d)[A-Za-z0-9]{16})(?![0-9A-Za-z\-])"
+            ),
+        ),
+        ("Q~", r"(?P<kept>)[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.\-]{31,}+"),  # Microsoft Entra
+        ("access_token$", r"(?P<kept>access_token\$[a-z]{4,12}\$)[0-9a-z]{8,32}\$[0-9a-f]{16,64}+"),  # Braintree
+        ("gl", r"(?P<kept>gl[a-z]{2,6}-)[A-Za-z0-9_\-]{16,128}+\.[0-9a-z]{2}\.[0-9a-z]{7,12}+"),  # GitLab, routable
+        ("dp.st.", r"(?P<kept>dp\.st\.[a-z0-9_\-]{2,35}\.)[A-Za-z0-9]{32,}+"),  # Doppler's service tokens
+        ("pat", r"(?<![A-Za-z0-9])(?P<kept>pat)[A-Za-z0-9]{14}\.[0-9a-f]{64}"),  # Airtable
+        ("0/ 1/ 2/", r"(?<![0-9A-Za-z])(?P<kept>[0-2]/)\d{12,20}(?:/\d{12,20})?:[0-9a-f]{32}" + _END),  # Asana
+        ("oy2", r"(?<![0-9A-Za-z])(?P<kept>oy2)[a-z0-9]{43}" + _END),  # NuGet
+        ("cio", r"(?<![0-9A-Za-z])(?P<kept>cio)(?=[A-Za-z]{0,31}\d)[A-Za-z0-9]{32}" + _END),  # crates.io
+        ("s. b. r.", r"(?<![0-9A-Za-z.])(?P<kept>[sbr]\.)(?=[A-Za-z]{0,23}\d)[A-Za-z0-9]{24}" + _END),  # old Vault
+        ("pk_", r"(?<![0-9A-Za-z])(?P<kept>pk_)\d{5,10}_[0-9A-Z]{32}" + _END),  # ClickUp
+        ("sdk- api- mob-", r"(?<![0-9A-Za-z])(?P<kept>(?:sdk|api|mob)-)" + _UUID),  # LaunchDarkly
+        ("A3-", r"(?<![0-9A-Za-z])(?P<kept>A3-)[A-Z0-9]{6}-[A-Z0-9]{6,11}(?:-[A-Z0-9]{5}){3,4}"),  # 1Password
+        ("st.", r"(?<![0-9A-Za-z])(?P<kept>st\.)[0-9a-f]{24}\.[0-9a-f]{32}\.[0-9a-f]{16,64}"),  # Infisical
+        ("u+", r"(?<![0-9A-Za-z])(?P<kept>u\+)(?=[A-Za-z_\-]{0,17}\d)[A-Za-z0-9_\-]{18}" + _END),  # PagerDuty
+        (
+            "AQE",
+            r"(?<![0-9A-Za-z+/])(?P<kept>AQE)[A-Za-z0-9+/=]{40,120}-[A-Za-z0-9+/=]{20,80}-[A-Za-z0-9]{8,}+",
+        ),  # Adyen
+        ("AAAAAAAA", r"(?<![0-9A-Za-z+/])(?P<kept>A{18,24})(?=[A-Za-z0-9]{0,90}%)[A-Za-z0-9%]{50,}+"),  # X's app tokens
+        ("hooks.slack.com", r"(?P<kept>hooks\.slack\.com/(?:services|workflows|triggers)/)[A-Za-z0-9_/\-]{16,}+"),
+        ("api.telegram.org", r"(?P<kept>api\.telegram\.org/(?:file/)?bot)[A-Za-z0-9_:\-]{16,}+"),
+        # Addresses that are secrets: whoever knows them may post there.
+        (
+            "hook incoming mcp/s/",
+            (
+                r"(?P<kept>://[^\s/\"'<>]{0,120}/(?:[^\s/\"'<>?]{1,40}/){0,6}?(?:hooks?|webhooks?|webhookb2|incoming|mcp/s)/)"
+                r"(?=[A-Za-z/\-]{0,80}[0-9])[A-Za-z0-9_/@\-]{16,}+"
+            ),
+        ),
+        # What systems keep of passwords: crypt, Apache, Argon2, Django.
+        (
+            "$",
+            (
+                r"(?P<kept>\$(?:2[abxy]|[1567y]|apr1|argon2(?:id?|d)|scrypt|sha1|pbkdf2(?:-sha\d{1,3})?)\$)"
+                r"[A-Za-z0-9./+=,$*\-]{20,}+"
+            ),
+        ),
+        ("pbkdf2_sha", r"(?P<kept>pbkdf2_sha(?:1|256)\$\d{3,8}\$)[A-Za-z0-9./+=$]{20,}+"),
+        ("Private-Lines:", r"(?P<kept>Private-Lines: \d{1,3}\s{1,2})[A-Za-z0-9+/=\s]{16,}+"),  # PuTTY
+        ("WIFI:", r"(?P<kept>WIFI:[^\n]{0,80};P:)[^;\s…][^;\n]{0,80}"),
+        ("jdbc:oracle", r"(?P<kept>jdbc:oracle:[a-z]{2,8}:[^\s/@:\"']{1,64}/)[^\s@\"'…][^\s@\"']{0,128}(?=@)"),
+        # ODBC's braces
+        ("={", r"(?P<kept>(?i:pwd|password)=\{)(?=[^}\s]{0,99}\d)(?=[^}\s]{0,99}[A-Za-z])[^}\s\"'…]{1,100}(?=\})"),
+        (
+            "ecretStr ecretBytes ecureString",
+            r"(?P<kept>(?:[sS]ecretStr|[sS]ecretBytes|[sS]ecureString)(?:\(\s{0,4}| {1,4})b?[\"'])[^\"'\n…][^\"'\n]*+",
+        ),
+        ("login", r"(?P<kept>login\s{1,8}\S{1,128}\s{1,8}password\s{1,8})[^\s…]\S*+"),  # .netrc
+        (
+            "auth",
+            r"(?P<kept>auth[\"']?\s{0,4}[=:]\s{0,4}\(\s{0,4}[\"'][^\"'\n]{0,128}[\"'],\s{0,4}[\"'])[^\"'\n…][^\"'\n]*+",
+        ),
+        # Arguments of programs whose flags do not say what they take.
+        ("sshpass", _PROGRAM + r"sshpass\s{1,4}-p\s{0,4}[\"']?)" + _ARGUMENT),
+        (
+            "mysql maria",
+            _PROGRAM + r"(?:mysql|mysqldump|mysqladmin|mariadb)[ \t][^\n|;&]{0,200}?(?<=\s)-p)" + _ARGUMENT,
+        ),
+        (
+            "login",
+            _PROGRAM
+            + r"(?:docker|podman|helm|az|oras|crane|skopeo)[ \t][^\n|;&]{0,80}?login[ \t][^\n|;&]{0,200}?-p[ =])"
+            + _ARGUMENT,
+        ),
+        ("redis-cli", _PROGRAM + r"redis-cli[ \t][^\n|;&]{0,120}?-a[ =])" + _ARGUMENT),
+        ("net use", _PROGRAM + r"net use[ \t][^\n|;&]{0,160}?/user:\S{1,64}[ \t]{1,4})" + _ARGUMENT),
+        (
+            "htpasswd",
+            _PROGRAM
+            + r"htpasswd[ \t]{1,4}-[a-zB-Z]{0,3}b[a-zB-Z]{0,3}[ \t]{1,4}\S{1,128}[ \t]{1,4}\S{1,64}[ \t]{1,4})"
+            + _ARGUMENT,
+        ),
+        ("pass:", r"(?P<kept>(?<![\w\-])pass:)(?=\S{0,40}\d)[A-Za-z0-9!#$%^&*_\-]{6,128}+"),  # openssl
+        # Words that stand before a value in quotes without a sign between: SQL, and what services answer.
+        (
+            "DENTIFIED PASSWORD dentified assword",
+            (
+                r"(?P<kept>(?:(?i:identified\s{1,4}by)(?:\s{1,4}(?i:password))?|WITH(?:\s{1,4}ENCRYPTED)?\s{1,4}PASSWORD|"
+                r"(?i:role|user)\s{1,4}\S{1,64}\s{1,4}PASSWORD)\s{1,4}[\"'])[^\"'\n…][^\"'\n]*+"
+            ),
+        ),
+        (
+            "ENV setx setenv set",
+            r"(?P<kept>(?<![\w\-])(?:ENV|setx|setenv|set -[a-zA-Z]{1,3}|config set)[ \t]{1,4}[\w.\-]{0,40}"
+            r"(?i:secret|token|password|passwd|api_?key|_key|_pass|pwd)\w{0,10}[ \t]{1,4}[\"']?)" + _ARGUMENT,
+        ),
+        (
+            '"value" "Value"',
+            (
+                r"(?P<kept>\"[vV]alue\"\s{0,4}:\s{0,4}\")[^\"\s…\\]{4,256}+(?=\"\s{0,8},\s{0,8}\"(?i:name|key)\"\s{0,4}:\s{0,4}\""
+                r"[^\"\n]{0,60}(?i:secret|token|password|passwd|api[_\-]?key|authorization|_key|_pass|pwd)\")"
+            ),
+        ),
+        # The private numbers of a JSON web key stand under one letter; the `kty` tells it.
+        ('"kty"', r"(?P<kept>\"(?:d|p|q|dp|dq|qi|k)\"\s{0,4}:\s{0,4}\")[A-Za-z0-9_\-]{16,}+"),
+        # A code that is changed for a token
+        ("code=", r"(?P<kept>[?&#]code=)(?=[A-Za-z_\-.%]{0,40}\d)[A-Za-z0-9_\-.~%/]{12,}+"),
+        # kubeconfig
+        (
+            "data",
+            r"(?P<kept>(?:client-key|token|tls\.key|key)-?data[\"']?:\s{0,4}[\"']?)[A-Za-z0-9+/]{24,}+={0,2}+",
+        ),
     )
 )
 
+# Marks that Microsoft, New Relic and others put into their keys; the whole run around them is the key.
+MARKS = words("AZDO +ASt ACDb AzFu AzSe +ACR +AMC +AEh +AIoT +ARm JQQJ99 T3BlbkFJ NRAL")
+RUN = re.compile(r"(?<![A-Za-z0-9+/_\-])[A-Za-z0-9+/_\-]{20,}+={0,2}+")
+
 # Consumes the whole run of parts and leaves the verdict to the caller: no run is looked at twice.
 JWT = re.compile(r"eyJ[A-Za-z0-9_\-]*+(?:\.[A-Za-z0-9_\-]*+){0,4}+")
-PREFIXED = re.compile(r"(?<![A-Za-z0-9_\-])(?P<word>[A-Za-z][A-Za-z0-9_\-]{27,}+)")
-PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z0-9 ]{0,20}-----")
+PREFIXED = re.compile(r"(?<![A-Za-z0-9_\-])(?P<word>[A-Za-z][A-Za-z0-9_\-]{19,}+)(?!\.[A-Za-z])")
+PEM_BEGIN = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z0-9 ]{0,20}-{4,5}")
 PEM_BODY = re.compile(r"(?:[A-Za-z0-9+/=\s]|\\++[nr])*+")
-URL_LOGIN = re.compile(r"(?P<kept>://[^\s:/@\"'<>\\]{0,256}+:)[^\s/\"'<>\\]{1,512}(?=@)")
-URL_TOKEN = re.compile(r"(?P<kept>://)(?P<tail>[A-Za-z0-9_\-.~%]{20,}+)(?=@)")
-CURL_LOGIN = re.compile(r"(?P<kept>(?<!\S)(?:-u|--user|--proxy-user)[ =]{1,4}[\"']?[^\s:\"'/]{1,128}:)[^\s\"']{1,256}+")
+URL_LOGIN = re.compile(
+    r"(?P<kept>://[^\s:/@\"'<>\\]{0,256}+:)"
+    r"(?:[^\s/\"'<>\\]{1,512}(?=@)|(?!\d{1,5}(?:[/?#]|$))[^\s\"'<>\\@]{1,256}(?=@))"
+)
+URL_TOKEN = re.compile(r"(?P<kept>://)(?P<tail>[A-Za-z0-9_\-.~%]{20,}+)(?=(?::[^\s/@]{0,40})?@)")
+CURL_LOGIN = re.compile(
+    r"(?P<kept>(?<!\S)(?:-u ?|(?:--user|--proxy-user)[ =])[ ]{0,3}[\"']?[^\s:\"'/]{1,128}:)[^\s\"']{1,256}+"
+)
 SCHEME = re.compile(
-    r"(?P<kept>(?<![A-Za-z0-9])(?i:bearer|basic|apikey|token|key|negotiate)(?:[ \t]|%20){1,4})"
+    r"(?P<kept>(?<![A-Za-z0-9])(?i:bearer|basic|apikey|token|key|negotiate|ssws)(?:[ \t]|%20|\+){1,4}[\"'`]?)"
     r"(?P<tail>[A-Za-z0-9._~+/\-]{6,}+={0,2}+)"
-)
-
-_QUOTE = r"\\{0,3}(?:\"{3}|'{3}|[\"'`])"
-_SEPARATOR = (
-    r"(?:\\{0,3}[\"'`])?\]?\s{0,4}"
-    r"(?:(?:\?\s?)?:\s{0,4}(?:str|bytes|[sS]tring|SecretStr|str \| None|Optional\[str\])\s{0,4}=|%3[dD]|:=|=>|={1,3}|:"
-    r"|(?<!\s)>(?=[^\s<])|\s(?:is|was)(?=\s)|,\s{0,16}\\{0,3}[\"']?(?i:value)\\{0,3}[\"']?\s{0,4}[:=]|,(?=\s{0,2}\\{0,3}[\"']))"
-    r"[ \t]{0,4}(?:\s{0,8}(?=\\{0,3}[\"'`]))?(?:[\[({]\s{0,2}(?=\\{0,3}[\"'`]))?(?:[bfruBFRU]{1,2}(?=[\"']))?"
-)
-_STEMS = (
-    "password passwords passwort passwd passphrase passcode pass pwd secret secrets key keys token credential "
-    "credentials cred creds auth authorization authentication jwt connectionstring connection_string mnemonic "
-    "seed_phrase cookie signature sig session sessionid session_id sid pat pin otp"
-)
-# A word that tells, what stands between it and its value, and the quote that opens the value.
-TELLING = re.compile(
-    f"(?P<word>{_one_of(_STEMS, any_case=True)})"
-    f"(?:[_\\-]?(?:(?i:base|value|hash|plain|text|raw)|[0-9]{{1,2}}))?(?P<between>{_SEPARATOR})(?P<quote>{_QUOTE})?"
-)
-FLAG = re.compile(
-    r"(?<![\w\-])--?(?:[A-Za-z0-9]{1,20}[\-_]){0,4}"
-    r"(?P<word>(?i:password|passwd|passphrase|pass|pwd|secret|token|api-?key|key|credentials?|auth))"
-    r"(?P<between>[ \t]{1,4})(?P<quote>[\"'])?(?=[^\s\-|&;<>])"
-)
-# What makes a `key` a secret, when it stands before it.
-KEY_QUALIFIERS = words(
-    "api app access secret private priv auth encryption encrypt signing sign service account master shared storage "
-    "subscription license licence consumer client deploy admin webhook hmac crypto cipher session aes rsa ssh gpg "
-    "host server user bot openai anthropic azure google aws stripe function functions primary secondary"
 )

@@ -3,94 +3,175 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
-Kind = Literal["workflow", "loop", "parallel", "agent", "chat", "tool"]
-Status = Literal["running", "ok", "error"]
-Phase = Literal["start", "end", "progress"]
+from thena_core.record.event import Event, Kind, Phase, Status
+
+if TYPE_CHECKING:
+    from thena_core.budget import Tracker
+    from thena_core.record.redact import Redactor
+
+__all__ = ["Event", "Kind", "Listener", "Node", "Phase", "Recorder", "Status", "Used"]
+
+Listener = Callable[[Event], None]
+Used = tuple[int, int, int, float | None]
+"""What the whole run has used so far: model calls, tool calls, tokens read and written, US dollars."""
+
+FREE_PROGRESS = 100
+"""Reports of progress that a step may make as fast as it likes; after that, those in between are not told."""
+PROGRESS_SECONDS = 0.1
+
+_position = attrgetter("position")
 
 
-@dataclass(slots=True, eq=False)
 class Node:
     """One step of a run, while it happens and afterwards.
 
+    It refers to the steps below it and not to the one above, so that a tree is freed as soon as nobody holds it.
+
     Attributes:
-        id: Derived from the position in the run (`<run>/0/2`), never random.
+        id: Derived from the position in the run (`<run>/0/2`), never random: see `take_position`.
+        parent_id: The id of the node that it stands under; `None` for the root.
+        position: Its number among the steps that were asked for under the same node, from 0.
+        depth: How many nodes stand above it.
         kind: What it is.
         name: The workflow's, agent's or tool's name.
-        parent: The node that it stands under; `None` for the root.
-        started_at: Unix time in seconds.
-        duration_ms: Milliseconds from start to end; `None` while it runs.
+        clock: When it started, in seconds of `time.perf_counter()`.
+        started_at: The same moment in Unix seconds; both clocks are read once a run, so that differences between
+            nodes are as precise as the monotonic clock, and nothing overlaps that did not.
+        duration_ms: Milliseconds from start to end; `None` while it runs. `clock + duration_ms / 1000` is its end.
         status: `running`, then `ok` or `error`.
         outcome: For tools, how the call ended.
         error: What went wrong, in words.
         input: What went in: a tool's arguments, a chat's newest message.
         output: What came out.
-        meta: Facts that layers, hooks and tools added.
+        used: What the whole run had used when this step ended, itself included; `None` while it runs.
+        meta: Facts that layers, hooks and tools added; `changed_by` lists who changed arguments or output, with both
+            values, `progress` is how far the step came.
+        children: The steps under it, in the order asked; empty where no report is wanted.
     """
 
-    id: str
-    kind: Kind
-    name: str
-    parent: Node | None
-    started_at: float
-    clock: float
-    depth: int = 0
-    duration_ms: float | None = None
-    status: Status = "running"
-    outcome: str | None = None
-    error: str | None = None
-    input: Any = None
-    output: Any = None
-    meta: dict[str, Any] = field(default_factory=dict[str, Any])
-    children: list[Node] = field(default_factory=list["Node"])
+    __slots__ = (
+        "children",
+        "clock",
+        "depth",
+        "duration_ms",
+        "error",
+        "id",
+        "input",
+        "kind",
+        "meta",
+        "name",
+        "outcome",
+        "output",
+        "parent_id",
+        "position",
+        "started_at",
+        "status",
+        "taken",
+        "used",
+    )
 
+    def __init__(self, kind: Kind, name: str, node_id: str, parent: Node | None, position: int, input: Any) -> None:  # noqa: A002
+        self.kind: Kind = kind
+        self.name = name
+        self.id = node_id
+        self.position = position
+        self.parent_id: str | None
+        self.depth: int
+        if parent is None:
+            self.parent_id, self.depth = None, 0
+        else:
+            self.parent_id, self.depth = parent.id, parent.depth + 1
+        self.input = input
+        self.output: Any = None
+        self.status: Status = "running"
+        self.outcome: str | None = None
+        self.error: str | None = None
+        self.duration_ms: float | None = None
+        self.used: Used | None = None
+        self.meta: dict[str, Any] = {}
+        self.children: list[Node] = []
+        self.taken = 0
+        self.clock: float  # set with `started_at` by the recorder, last, so that making the node is not part of it
+        self.started_at: float
 
-@dataclass(slots=True, frozen=True)
-class Event:
-    """The start or end of a step, or its progress, as listeners get it."""
+    def take_position(self) -> int:
+        """Take the next position among the steps under this one.
 
-    phase: Phase
-    run_id: str
-    id: str
-    parent_id: str | None
-    depth: int
-    kind: Kind
-    name: str
-    status: Status
-    outcome: str | None
-    error: str | None
-    duration_ms: float | None
-    input: Any
-    output: Any
-    meta: Mapping[str, Any]
-
-
-Listener = Callable[[Event], None]
+        Who asks for several steps at once takes their positions at once and in that order, and opens each with its
+        own: then the ids say what was asked for, the same in every run of the same script, also a resumed one,
+        whichever of the steps gets to start first.
+        """
+        position = self.taken
+        self.taken = position + 1
+        return position
 
 
 class Recorder:
-    """Keep the tree of one run and tell its listeners; a nested run writes into its parent's."""
+    """Keep the tree of one run and tell its listeners; a nested run writes into its parent's.
 
-    __slots__ = ("_listeners", "root", "run_id")
+    Args:
+        run_id: The run's id; the root's, too.
+        listeners: Called with every event, in order; each of them answers for what it raises.
+        redact: Masks what the listeners see; `None` masks nothing.
+        keeps: Whether the tree is kept for a report; without, a step is forgotten when it has ended.
+        tracker: Counts what the run uses.
+    """
 
-    def __init__(self, run_id: str, listeners: tuple[Listener, ...] = ()) -> None:
+    __slots__ = ("_began", "_listeners", "_redact", "_told", "keeps", "root", "run_id", "tracker")
+
+    def __init__(
+        self,
+        run_id: str,
+        listeners: tuple[Listener, ...] = (),
+        *,
+        redact: Redactor | None = None,
+        keeps: bool = True,
+        tracker: Tracker | None = None,
+    ) -> None:
         self.run_id = run_id
         self.root: Node | None = None
+        self.keeps = keeps
+        self.tracker = tracker
         self._listeners = listeners
+        self._redact = redact
+        self._told: dict[str, tuple[int, float]] = {}
+        self._began = time.time() - time.perf_counter()
 
-    def open(self, kind: Kind, name: str, parent: Node | None, input: Any = None) -> Node:  # noqa: A002
-        """Start a step under `parent` (the first one, without a parent, is the root)."""
+    def open(
+        self,
+        kind: Kind,
+        name: str,
+        parent: Node | None,
+        input: Any = None,  # noqa: A002
+        position: int | None = None,
+    ) -> Node:
+        """Start a step under `parent` (the first one, without a parent, is the root).
+
+        Args:
+            kind: What it is.
+            name: Its name.
+            parent: The node that it stands under.
+            input: What went in.
+            position: What `parent.take_position()` gave when the step was asked for; taken now unless given.
+        """
         if parent is None:
-            node = Node(self.run_id, kind, name, None, time.time(), time.perf_counter(), 0, input=input)
-            self.root = node
+            node = self.root = Node(kind, name, self.run_id, None, 0, input)
         else:
-            siblings = parent.children
-            node_id = f"{parent.id}/{len(siblings)}"
-            node = Node(node_id, kind, name, parent, time.time(), time.perf_counter(), parent.depth + 1, input=input)
-            siblings.append(node)
+            if position is None:
+                position = parent.taken
+                parent.taken = position + 1
+            node = Node(kind, name, f"{parent.id}/{position}", parent, position, input)
+            if self.keeps:
+                siblings = parent.children
+                siblings.append(node)
+                if len(siblings) > 1 and siblings[-2].position > position:
+                    siblings.sort(key=_position)
+        node.clock = clock = time.perf_counter()
+        node.started_at = self._began + clock
         if self._listeners:
             self._tell("start", node)
         return node
@@ -110,32 +191,33 @@ class Recorder:
         node.outcome = outcome
         node.error = error
         node.output = output
+        tracker = self.tracker
+        if tracker is not None:
+            tokens = tracker.prompt_tokens + tracker.completion_tokens
+            node.used = (tracker.chat_calls, tracker.tool_calls, tokens, tracker.cost_usd)
         if self._listeners:
             self._tell("end", node)
+            if node is self.root:  # the run's end is the last that is told, whatever outlived it
+                self._listeners = ()
 
     def progress(self, node: Node, done: float, total: float | None, message: str) -> None:
-        """Report how far a step has come."""
+        """Report how far a step has come.
+
+        What a step reports after its end is not told, nor is all of what it reports too often: beyond the first 100,
+        one in a tenth of a second. The node's `meta["progress"]` is the newest in any case.
+        """
+        if node.status != "running":
+            return
         node.meta["progress"] = {"done": done, "total": total, "message": message}
-        if self._listeners:
+        if not self._listeners:
+            return
+        count, before = self._told.get(node.id, (0, 0.0))
+        now = time.perf_counter()
+        if count < FREE_PROGRESS or now - before >= PROGRESS_SECONDS:
+            self._told[node.id] = count + 1, now
             self._tell("progress", node)
 
     def _tell(self, phase: Phase, node: Node) -> None:
-        parent_id = node.parent.id if node.parent is not None else None
-        event = Event(
-            phase,
-            self.run_id,
-            node.id,
-            parent_id,
-            node.depth,
-            node.kind,
-            node.name,
-            node.status,
-            node.outcome,
-            node.error,
-            node.duration_ms,
-            node.input,
-            node.output,
-            node.meta,
-        )
+        event = Event.of(phase, self.run_id, node, self._redact)
         for listener in self._listeners:
             listener(event)
