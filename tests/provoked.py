@@ -27,7 +27,7 @@ from thena_core import (
     tool,
     workflow,
 )
-from thena_core.providers import OpenAIProvider
+from thena_core.providers import OllamaProvider, OpenAIProvider
 from thena_core.testing import FakeProvider, overridden
 
 Provoke = Callable[[], Awaitable[object]]
@@ -227,6 +227,23 @@ async def with_a_wrong_key() -> None:
         await asking(service.url, OPENAI_API_KEY="sk-wrong")
     finally:
         service.close()
+
+
+async def with_a_model_that_is_not_there() -> None:
+    """Run with an Ollama that does not have the model."""
+    service = Loopback()
+    service.script(Answer({"error": "model 'qwen3' not found"}, 404))
+    try:
+        async with Thena(agent_of(provider=OllamaProvider("qwen3", service.url))) as app:
+            await app.run("hello")
+    finally:
+        service.close()
+
+
+async def without_ollama() -> None:
+    """Run with an Ollama that was not started; port 1 stands for its own."""
+    async with Thena(agent_of(provider=OllamaProvider("qwen3", "127.0.0.1:1", retry=False))) as app:
+        await app.run("hello")
 
 
 INSTALLED = EntryPoints(

@@ -144,6 +144,8 @@ MISTAKES: dict[str, tuple[str, p.Provoke]] = {
     "a plugin without hooks": ("PluginLoadError", p.built(lambda: Thena(plugins=[type("Audit", (), {})()]))),
     "no key": ("ProviderError", p.without_a_key),
     "a wrong key": ("ProviderError", p.with_a_wrong_key),
+    "no such model": ("ProviderError", p.with_a_model_that_is_not_there),
+    "no Ollama": ("ProviderError", p.without_ollama),
     "one problem": ("BuildError", p.one_problem),
     "two problems": ("BuildError", p.two_problems),
 }

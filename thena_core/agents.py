@@ -18,7 +18,7 @@ from thena_core.calls.observe import clean
 from thena_core.calls.toolset import Toolset
 from thena_core.errors import AgentDefinitionError, BudgetExceededError, EndsRun, HookError, ThenaError
 from thena_core.hooks.chain import Hook
-from thena_core.messages import ChatTurn, Message, ToolRequest
+from thena_core.messages import CUT_OFF, ChatTurn, CutOff, Message, ToolRequest
 from thena_core.output import ToolOutput
 from thena_core.providers.base import ChatHandler, ChatRequest, ChatStep, Provider, Sampling, ToolCalls
 from thena_core.record.tree import Node
@@ -129,7 +129,7 @@ class BuiltAgent:
         hooks: Its own hooks by name.
         chat: The model call without the record.
         chat_recorded: The model call with it.
-        provider: Returns the run's provider.
+        provider: Returns a run's provider.
     """
 
     name: str
@@ -139,7 +139,7 @@ class BuiltAgent:
     hooks: dict[str, Hook]
     chat: ChatHandler
     chat_recorded: ChatHandler
-    provider: Callable[[], Provider]
+    provider: Callable[[Run], Provider]
 
     def step(self, run: Run, parent: Node | None) -> Awaitable[None]:
         """Take one turn.
@@ -184,7 +184,8 @@ class BuiltAgent:
             run.output = content
         if len(requests) == 1:  # here and not in a function of its own: one frame less around every tool
             request = requests[0]
-            inv = Invocation(run, self.toolset, request.id, request.name, request.arguments, node)
+            raw = request.arguments if turn.finish_reason not in CUT_OFF else CutOff.of(request.arguments)
+            inv = Invocation(run, self.toolset, request.id, request.name, raw, node)
             try:
                 output = await self.toolset.handler(run, request.name)(inv)
             except BaseException:
@@ -194,7 +195,7 @@ class BuiltAgent:
                 run.tool_errors = 1
             history.append(_answer(request, output))
         elif requests:
-            await self._call_all(run, requests, node)
+            await self._call_all(run, requests, node, cut_off=turn.finish_reason in CUT_OFF)
         if run.ended is not None:  # somebody caught it on its way out
             raise run.ended
 
@@ -222,7 +223,7 @@ class BuiltAgent:
         request = ChatRequest(
             run.history, self.system, self.toolset.definitions, spec.sampling, spec.tool_calls, run.on_text
         )
-        provider = self.provider()
+        provider = self.provider(run)
         if run.tracker.limits_cost and not provider.knows_cost:
             raise ThenaError(
                 f"[thena] The budget's max_cost_usd cannot be kept: {type(provider).__name__} of {self.name} knows no "
@@ -231,12 +232,13 @@ class BuiltAgent:
         step = run.agents[self] = ChatStep(run, provider, request)
         return step
 
-    async def _call_all(self, run: Run, requests: Sequence[ToolRequest], node: Node | None) -> None:
+    async def _call_all(self, run: Run, requests: Sequence[ToolRequest], node: Node | None, *, cut_off: bool) -> None:
         toolset = self.toolset
+        raws = [CutOff.of(request.arguments) if cut_off else request.arguments for request in requests]
         calls = [
             (
                 toolset.handler(run, request.name),
-                Invocation(run, toolset, request.id, request.name, request.arguments, node, None, index),
+                Invocation(run, toolset, request.id, request.name, raws[index], node, None, index),
                 toolset.definition(request.name),
             )
             for index, request in enumerate(requests)

@@ -22,7 +22,9 @@ from thena_core.execution import WorkflowRuntime
 from thena_core.hooks.chain import OnPluginError, agent_hooks
 from thena_core.providers.base import ChatMiddleware, Provider
 from thena_core.providers.chat import chat_handler
+from thena_core.providers.lent import Lender
 from thena_core.record.tree import Listener
+from thena_core.run import Run
 from thena_core.schema.signature import bound
 from thena_core.workflows import BuiltWorkflow, build_workflow
 
@@ -216,8 +218,8 @@ class Assembly:
         system, provider = prompt_text(cls, spec.prompt), self._provider(cls, spec)
         self._agents[cls, state] = BuiltAgent(name, spec, system, toolset, hooks, chat, chat_recorded, provider)
 
-    def _provider(self, cls: type, spec: AgentSpec) -> Callable[[], Provider]:
-        """An instance or a class serves all runs of the app; a function makes one per run."""
+    def _provider(self, cls: type, spec: AgentSpec) -> Callable[[Run], Provider]:
+        """An instance or a class serves all runs of the app; a function makes one per run, which is closed with it."""
         source = spec.provider
         if isinstance(source, type):
             try:
@@ -232,8 +234,8 @@ class Assembly:
             provider = source
             if provider not in self._providers:
                 self._providers.append(provider)
-            return lambda: provider
-        return source
+            return lambda _: provider
+        return Lender(source)
 
 
 def _load_plugins(collected: Collected, problems: list[Exception]) -> Plugins | None:

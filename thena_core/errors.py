@@ -185,6 +185,7 @@ class ProviderError(ThenaError):
         status: The HTTP status, or `None` where no answer came.
         request_id: The service's own id of the request, or `None`.
         attempts: How many times it was tried.
+        retry_after: Seconds that the service asks to wait, or `None` where it does not say.
     """
 
     def __init__(
@@ -195,6 +196,7 @@ class ProviderError(ThenaError):
         status: int | None = None,
         request_id: str | None = None,
         attempts: int = 1,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -202,6 +204,7 @@ class ProviderError(ThenaError):
         self.status = status
         self.request_id = request_id
         self.attempts = attempts
+        self.retry_after = retry_after
 
     def __str__(self) -> str:
         facts = [

@@ -11,6 +11,7 @@ import pytest
 
 from thena_core.cli import main
 from thena_core.cli.commands import run
+from thena_core.cli.demo import chosen_provider
 from thena_core.cli.problems import exit_code, one_line
 from thena_core.errors import ProviderError, ThenaError
 
@@ -28,8 +29,8 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         pytest.param(["demo", "file"], "file is a file, not a folder", id="file"),
         pytest.param(["demo", ".", "?", "--model", "gpt"], "--model gpt: write it as SERVICE:NAME", id="no-service"),
         pytest.param(["demo", ".", "?", "--model", "openai:"], "the model's name is missing", id="no-name"),
-        pytest.param(["demo", ".", "?", "--model", "ollama:x"], "the provider for ollama is not there yet", id="later"),
         pytest.param(["demo", ".", "?", "--model", "acme:x"], "unknown service 'acme'", id="unknown-service"),
+        pytest.param(["demo", ".", "?", "--model", "olama:x"], 'Did you mean "ollama"?', id="misspelt-service"),
         pytest.param(["demo", ".", "a", "b"], "unexpected extra argument", id="too-many"),
         pytest.param(["demo", "--colour"], "No such option: --colour", id="unknown-option"),
         pytest.param(["dmo"], "No such command 'dmo'", id="unknown-command"),
@@ -94,3 +95,16 @@ def test_without_the_extra() -> None:
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert result.stdout.endswith("0 1\n")
     assert result.stderr == 'error: typer and rich not installed: pip install "thena-core[cli]"\n'
+
+
+@pytest.mark.parametrize(
+    ("model", "shown"),
+    [
+        pytest.param("openai:gpt-5-mini", "OpenAIProvider(model='gpt-5-mini')", id="openai"),
+        pytest.param("anthropic:claude-x", "AnthropicProvider(model='claude-x')", id="anthropic"),
+        pytest.param("ollama:qwen3:0.6b", "OllamaProvider(model='qwen3:0.6b')", id="a-name-with-a-colon"),
+    ],
+)
+def test_models_of_the_demo(model: str, shown: str) -> None:
+    """`--model SERVICE:NAME` makes the provider of the service."""
+    assert repr(chosen_provider(model)) == shown

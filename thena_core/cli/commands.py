@@ -68,7 +68,11 @@ def demo(
     ] = None,
     question: Annotated[str | None, typer.Argument(help="What to ask about it.")] = None,
     model: Annotated[
-        str | None, typer.Option(help="openai:NAME; without it a stand-in that follows fixed rules, no language model.")
+        str | None,
+        typer.Option(
+            help="openai:NAME, anthropic:NAME or ollama:NAME; without it a stand-in that follows fixed rules, no "
+            "language model."
+        ),
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Print tracebacks.")] = False,  # noqa: ARG001 - `run` reads it
 ) -> int:

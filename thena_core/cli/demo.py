@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from thena_core._render import did_you_mean, listed
 from thena_core.budget import Budget
 from thena_core.cli.problems import ANSWERED, STOPPED_EARLY, UsageProblem
 
@@ -21,6 +22,9 @@ QUESTION = "How do I install this?"
 
 MAX_TOOL_CALLS = 60
 """What the demo spends at most, whoever the model is."""
+
+SERVICES = {"openai": "gpt-5-mini", "anthropic": "claude-haiku-4-5", "ollama": "qwen3"}
+"""The services that `--model` takes, and a model of each for messages."""
 
 EARLY = frozenset({"budget", "exhausted", "fails"})
 
@@ -44,7 +48,7 @@ def run_demo(folder: Path | None, question: str | None, model: str | None) -> in
     from thena_core.demo.app import build_demo, has_batch_tool  # noqa: PLC0415 - a wrong command needs no framework
 
     if provider is None:
-        say("model: a stand-in that follows fixed rules, no language model (--model openai:NAME takes a real one)")
+        say("model: a stand-in that follows fixed rules, no language model (--model SERVICE:NAME takes a real one)")
     if not has_batch_tool():
         say("thena-tools is not installed, so nothing is read in a batch: pip install thena-tools")
     result = asyncio.run(ask(build_demo(place, provider), question or QUESTION))
@@ -80,21 +84,24 @@ def checked_folder(folder: Path) -> Path:
 
 
 def chosen_provider(model: str) -> Provider:
-    """Return the provider that `SERVICE:NAME` means.
+    """Return the provider that `SERVICE:NAME` means; a name may hold colons itself, as those of Ollama do.
 
     Raises:
-        UsageProblem: For a service that Thena does not know, or not yet.
+        UsageProblem: For a service that Thena does not know, and where the name is missing.
     """
     service, _, name = model.partition(":")
+    if service not in SERVICES:
+        known = listed(SERVICES)
+        raise UsageProblem(
+            f"--model {model}: unknown service {service!r}; known are {known}.{did_you_mean(service, SERVICES)}"
+        )
     if not name:
-        raise UsageProblem(f'--model {model}: the model\'s name is missing, as in "openai:gpt-5-mini"')
-    if service == "openai":
-        from thena_core.providers import OpenAIProvider  # noqa: PLC0415 - loads the HTTP client
+        raise UsageProblem(f'--model {model}: the model\'s name is missing, as in "{service}:{SERVICES[service]}"')
+    from thena_core import providers  # noqa: PLC0415 - each loads the HTTP client when it is looked up
 
-        return OpenAIProvider(model=name)
-    if service in {"anthropic", "ollama"}:
-        raise UsageProblem(f"--model {model}: the provider for {service} is not there yet; openai:NAME works today")
-    raise UsageProblem(f"--model {model}: unknown service {service!r}; known are openai, anthropic and ollama")
+    if service == "openai":
+        return providers.OpenAIProvider(name)
+    return providers.AnthropicProvider(name) if service == "anthropic" else providers.OllamaProvider(name)
 
 
 def print_result(result: RunResult) -> None:
