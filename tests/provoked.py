@@ -233,7 +233,7 @@ INSTALLED = EntryPoints(
     [
         EntryPoint("parallel", "thena_tools.parallel:ParallelTool", "thena.tools"),
         EntryPoint("broken", "thena_broken.tool:Tool", "thena.tools"),
-        EntryPoint("audit", "thena_audit.plugin", "thena.plugins"),
+        EntryPoint("audit", "acme_audit.plugin", "thena.plugins"),
     ]
 )
 

@@ -179,6 +179,7 @@ def test_the_state_is_true(name: str) -> None:
     raised = {
         node.func.id
         for file in [*(ROOT / "thena_core").rglob("*.py"), *(ROOT / "thena_tools").rglob("*.py")]
+        if file.parent.name != "testing"  # its tools raise as an author's do
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }

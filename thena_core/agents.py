@@ -130,6 +130,7 @@ class BuiltAgent:
         chat: The model call without the record.
         chat_recorded: The model call with it.
         provider: Returns the run's provider.
+        chat_layers: The middleware around its model calls by name, outermost first.
     """
 
     name: str
@@ -140,6 +141,7 @@ class BuiltAgent:
     chat: ChatHandler
     chat_recorded: ChatHandler
     provider: Callable[[], Provider]
+    chat_layers: tuple[str, ...] = ()
 
     def step(self, run: Run, parent: Node | None) -> Awaitable[None]:
         """Take one turn.

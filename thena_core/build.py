@@ -214,7 +214,8 @@ class Assembly:
         chat, chat_recorded = chat_handler(around)
         name = spec.name or cls.__name__
         system, provider = prompt_text(cls, spec.prompt), self._provider(cls, spec)
-        self._agents[cls, state] = BuiltAgent(name, spec, system, toolset, hooks, chat, chat_recorded, provider)
+        layers = tuple(qualified_name(function) for function in around)
+        self._agents[cls, state] = BuiltAgent(name, spec, system, toolset, hooks, chat, chat_recorded, provider, layers)
 
     def _provider(self, cls: type, spec: AgentSpec) -> Callable[[], Provider]:
         """An instance or a class serves all runs of the app; a function makes one per run."""
