@@ -221,12 +221,13 @@ class Tracker:
 
     def exceed(self, limit: str, allowed: float, used: float) -> BudgetExceededError:
         """Note that a limit was reached, for everybody below, and return the error that says so."""
+        stops = self.budget is None or self.budget.mode == "stop"
+        over = BudgetExceededError(limit, allowed, used, stops=stops)
         if self.exceeded is None:
-            stops = self.budget is None or self.budget.mode == "stop"
-            self.exceeded = BudgetExceededError(limit, allowed, used, stops=stops)
+            self.exceeded = over
             if self.budget is not None and self.budget.on_exceeded is not None:
-                self._announce(self.budget.on_exceeded, self.exceeded)
-        return self.exceeded
+                self._announce(self.budget.on_exceeded, over)
+        return over
 
     def _announce(self, function: Callable[[BudgetExceededError], object], error: BudgetExceededError) -> None:
         try:
