@@ -16,7 +16,7 @@ from thena_core.messages import History, Message
 from thena_core.output import ToolOutput
 from thena_core.record.tree import Node
 from thena_core.run import Place, Run, RunResult, StoppedBy, current
-from thena_core.workflows import BuiltWorkflow
+from thena_core.steps import BuiltWorkflow
 
 T = TypeVar("T")
 
