@@ -14,8 +14,8 @@ NAME = "the tool's name"
 ARGUMENTS = "the tool's arguments, by its own schema"
 CALLS = "the calls; none may need the result of another"
 
-_INVENTED = {"tool_uses": "calls", "recipient_name": "name", "parameters": "arguments"}
-"""The words of `multi_tool_use.parallel`, a tool of ChatGPT's own that OpenAI's models call where there is none."""
+_INVENTED = {"recipient_name": "name", "parameters": "arguments"}
+"""Words of `multi_tool_use.parallel`, a tool of ChatGPT's own that OpenAI's models call where there is none."""
 
 
 class PackedCall(BaseModel):
@@ -23,11 +23,6 @@ class PackedCall(BaseModel):
 
     name: str = Field(description=NAME)
     arguments: dict[str, Any] = Field(default_factory=dict, description=ARGUMENTS)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _in_our_words(cls, data: Any) -> Any:
-        return in_our_words(data)
 
 
 class Batch(BaseModel):
@@ -91,7 +86,7 @@ class ParallelTool:
 
     async def execute(self, batch: Annotated[Batch, Input], toolbox: Annotated[Toolbox, Tools]) -> ToolOutput:
         """Run the calls; the batch is an error only when every call of it failed."""
-        calls = [(_known(call.name, toolbox), call.arguments) for call in batch.calls]
+        calls = [(call.name, call.arguments) for call in batch.calls]
         results = await toolbox.batch(calls, concurrency=self.concurrency, timeout=self.timeout)
         failed = sum(result.output.is_error for result in results)
         text = "\n\n".join(_described(number, result) for number, result in enumerate(results, 1))
@@ -100,18 +95,21 @@ class ParallelTool:
 
 def in_our_words(data: Any) -> Any:
     """Rename the fields of the invented form; anything else is left for the validation to refuse."""
-    if not isinstance(data, dict):
-        return data
+    if not isinstance(data, dict) or "tool_uses" not in data or "calls" in data:
+        return cast("Any", data)
     fields = cast("dict[str, Any]", data)
-    if fields.keys() & _INVENTED.keys() and not fields.keys() & set(_INVENTED.values()):
-        return {_INVENTED.get(key, key): value for key, value in fields.items()}
-    return fields
+    uses = fields["tool_uses"]
+    calls = [_renamed(use) for use in cast("list[Any]", uses)] if isinstance(uses, list) else uses
+    return {"calls" if key == "tool_uses" else key: calls if key == "tool_uses" else fields[key] for key in fields}
 
 
-def _known(name: str, toolbox: Toolbox) -> str:
-    """Take the `functions.` away that the invented form puts before a name."""
-    bare = name.removeprefix("functions.")
-    return bare if bare in toolbox else name
+def _renamed(use: Any) -> Any:
+    """Rename the fields of one call, and take the `functions.` away that stands before its name."""
+    if not isinstance(use, dict) or use.keys() & set(_INVENTED.values()):
+        return cast("Any", use)
+    fields = {_INVENTED.get(key, key): value for key, value in cast("dict[str, Any]", use).items()}
+    name = fields.get("name")
+    return fields | {"name": name.removeprefix("functions.")} if isinstance(name, str) else fields
 
 
 def _described(number: int, result: ToolResult) -> str:

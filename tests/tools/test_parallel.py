@@ -264,9 +264,10 @@ async def test_the_tool_that_models_invent(prefix: str) -> None:
         {"calls": [{"name": "echo", "arguments": {"text": "a"}, "parameters": {}}, {"name": "echo"}]},
         {"calls": [], "tool_uses": []},
         {"tool_uses": "all"},
+        {"tool_uses": [{"recipient_name": "echo", "name": "fails", "parameters": {}}] * 2},
         {"tool_uses": [1, 2]},
     ],
-    ids=["both words", "both lists", "no list", "no calls"],
+    ids=["both words", "both lists", "no list", "both names", "no calls"],
 )
 async def test_half_of_the_invented_form_is_refused(arguments: dict[str, Any]) -> None:
     """What can be read two ways, or not at all, is refused in words, and nothing runs."""

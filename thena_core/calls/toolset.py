@@ -88,7 +88,7 @@ class Toolbox:
         return sum(1 for _ in self)
 
     def __contains__(self, name: object) -> bool:
-        return any(definition.name == name for definition in self)
+        return name != self._inv.name and isinstance(name, str) and self._toolset.definition(name) is not None
 
     def __getitem__(self, name: str) -> BoundTool:
         return BoundTool(self, name)
