@@ -43,7 +43,12 @@ async def run_together(
     tasks = [asyncio.create_task(_one(call, gate, timeout)) for call in calls if call not in ordered]
     if ordered:
         tasks.append(asyncio.create_task(_in_order(ordered, gate, timeout)))
-    await together(tasks)
+    try:
+        await together(tasks)
+    except BaseException:
+        for _, inv, _ in calls:
+            _never_begun(inv)
+        raise
     return [inv.output for _, inv, _ in calls if inv.output is not None]
 
 
@@ -69,7 +74,17 @@ async def _one(call: Call, gate: asyncio.Semaphore | None, timeout: float | None
         inv.output = await handler(inv)
     else:
         async with gate:
+            if inv.run.ended is not None:  # while this one waited
+                raise inv.run.ended
             inv.output = await handler(inv)
+
+
+def _never_begun(inv: Invocation) -> None:
+    """Give a call that the batch ended before its turn a node: the record shows everything that was asked for."""
+    recorder = inv.run.recorder
+    if recorder is not None and inv.node is None:
+        node = inv.node = recorder.open("tool", inv.name, inv.parent, inv.raw)
+        recorder.close(node, "error", outcome="cancelled", error="it had not begun")
 
 
 async def _in_order(calls: Sequence[Call], gate: asyncio.Semaphore | None, timeout: float | None) -> None:
