@@ -42,7 +42,7 @@ LOOKED_AT_FIRST = {
     "chat": "tests/test_middleware.py",
     "budget": "tests/test_middleware.py",
     "error policy": "tests/calls/test_failure.py",
-    "output": "tests/calls/test_observe.py",
+    "output": "tests/calls/test_cleaned.py",
     "an interrupted call": "tests/test_history.py",
     "tools that write": "tests/calls/test_batch.py",
     "a tool may keep": "tests/hooks/test_after_tool.py",
