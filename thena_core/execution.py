@@ -52,7 +52,8 @@ async def carry_out(workflow: BuiltWorkflow, run: Run, parent: Node | None, mess
             raise
         if run.parent is None:
             run.tell("the run is ending")  # a sync tool that was abandoned may still look
-        await clean_up(run, None)
+        if run.disposers is not None or run.services is not None:
+            await clean_up(run, None)
     except BaseException as error:
         if recorder is not None and node is not None:
             text = str(error) if isinstance(error, ThenaError) else type(error).__name__

@@ -52,7 +52,7 @@ class Turn:
         return 0 < len(self.requests) == self.errors
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, init=False)
 class RunResult:
     """What a run gives back.
 
@@ -70,7 +70,24 @@ class RunResult:
     stopped_by: StoppedBy
     history: History = field(repr=False)
     run_id: str
-    report_path: Path | None = None
+    report_path: Path | None
+
+    def __init__(
+        self,
+        output: Any,
+        usage: RunUsage,
+        stopped_by: StoppedBy,
+        history: History,
+        run_id: str,
+        report_path: Path | None = None,
+    ) -> None:
+        fields = self.__dict__  # as in Budget
+        fields["output"] = output
+        fields["usage"] = usage
+        fields["stopped_by"] = stopped_by
+        fields["history"] = history
+        fields["run_id"] = run_id
+        fields["report_path"] = report_path
 
 
 @dataclass(slots=True)
