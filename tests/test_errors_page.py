@@ -90,6 +90,8 @@ MISTAKES: dict[str, tuple[str, p.Provoke]] = {
         p.built(lambda: Thena(p.agent_of({"before_tols": lambda self: None}))),
     ),
     "a provider with arguments": ("AgentDefinitionError", p.built(lambda: Thena(p.agent_of(provider=w.NeedsAKey)))),
+    "an output of numbers": ("AgentDefinitionError", p.built(lambda: Thena(p.agent_of(output=int)))),
+    "an answer that does not fit": ("AgentOutputError", p.an_answer_that_does_not_fit),
     "an undecorated workflow": ("WorkflowDefinitionError", p.built(lambda: Thena(type("ReviewFlow", (), {})))),
     "no steps": ("WorkflowDefinitionError", p.flow_of()),
     "a step that is none": ("WorkflowDefinitionError", p.flow_of(type("Explorer", (), {}))),

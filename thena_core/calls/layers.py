@@ -100,7 +100,9 @@ def unknown_tool(names: Sequence[str]) -> Handler:
 
     async def unknown(inv: Invocation) -> ToolOutput:
         inv.outcome = "unknown"
-        known = f"the tools are: {listed(names, 50)}" if names else "there are no tools"
+        # a tool that calls the others is none of them
+        others = names if inv.outer is None else [name for name in names if name != inv.outer.name]
+        known = f"the tools are: {listed(others, 50)}" if others else "there are no tools"
         return ToolOutput(f'unknown tool "{inv.name[:80]}" — {known}', is_error=True)
 
     return unknown
