@@ -210,6 +210,6 @@ async def test_an_object_of_a_nested_run_is_its_json() -> None:
 async def test_an_output_that_is_no_object_type(output: Any) -> None:
     """What can be no JSON object is a build error that says what to write."""
     with pytest.raises(BuildError) as caught:
-        async with Thena(judge(output=output)):
+        async with Thena(judge("x", output=output)):
             raise AssertionError("built")
     assert "The output of the agent Judge is" in str(caught.value.exceptions[0])
