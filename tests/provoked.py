@@ -11,6 +11,8 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
+from pydantic import BaseModel
+
 from tests import wrong_parts as w
 from tests.providers.loopback import Answer, Loopback
 from thena_core import (
@@ -118,6 +120,18 @@ async def nesting() -> None:
 
     clerk = agent_of(turns=[ToolRequest("c1", "again", "{}")], tools=[again])
     async with Thena(clerk) as app:
+        await app.run("go")
+
+
+class Verdict(BaseModel):
+    """What an agent shall answer."""
+
+    safe: bool
+
+
+async def an_answer_that_does_not_fit() -> None:
+    """Run an agent whose model writes something else than its output, twice."""
+    async with Thena(agent_of(turns=["I am sure."], output=Verdict)) as app:
         await app.run("go")
 
 
@@ -250,7 +264,7 @@ INSTALLED = EntryPoints(
     [
         EntryPoint("parallel", "thena_tools.parallel:ParallelTool", "thena.tools"),
         EntryPoint("broken", "thena_broken.tool:Tool", "thena.tools"),
-        EntryPoint("audit", "thena_audit.plugin", "thena.plugins"),
+        EntryPoint("audit", "acme_audit.plugin", "thena.plugins"),
     ]
 )
 

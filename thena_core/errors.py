@@ -108,6 +108,22 @@ class NestingError(EndsRun):
         self.depth = depth
 
 
+class AgentOutputError(ThenaError):
+    """Report an answer that does not fit the agent's `output`, also after the model was told what is wrong.
+
+    Attributes:
+        agent: Whose answer.
+        problem: What does not fit, as the model was told.
+        text: What it said.
+    """
+
+    def __init__(self, agent: str, problem: str, text: str) -> None:
+        super().__init__(f"[thena] The answer of the agent {agent} does not fit its output: {problem}")
+        self.agent = agent
+        self.problem = problem
+        self.text = text
+
+
 class SignatureError(ThenaError):
     """Report a parameter that cannot be filled: which callable, which parameter, and how to write it."""
 

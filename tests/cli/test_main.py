@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -14,6 +15,9 @@ from thena_core.cli.commands import run
 from thena_core.cli.demo import chosen_provider
 from thena_core.cli.problems import exit_code, one_line
 from thena_core.errors import ProviderError, ThenaError
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = ["run", "shop:app", "wie viel, bitte? ▸", "--no-report", "--verbose"]
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,6 +86,20 @@ def test_interrupted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
 def test_failures(error: Exception, line: str) -> None:
     """What fails in a run is one line and exit code 1."""
     assert (exit_code(error), one_line(error)) == (1, line)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_a_terminal_that_lacks_signs(shop: Path, encoding: str) -> None:
+    """Signs that the terminal has not are replaced, and cost neither the answer nor the exit code."""
+    result = subprocess.run(
+        [sys.executable, "-c", "import sys\nfrom thena_core.cli import main\nsys.exit(main())", *RUN],
+        cwd=shop,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )
+    assert (result.returncode, result.stdout.decode(encoding)) == (0, "Tea costs 3 euros.\n")
+    assert b"chat FakeProvider" in result.stderr
 
 
 def test_without_the_extra() -> None:

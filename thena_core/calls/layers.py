@@ -107,8 +107,10 @@ def unknown_tool(names: Sequence[str]) -> Handler:
 
     async def unknown(inv: Invocation) -> ToolOutput:
         inv.outcome = "unknown"
-        known = f"the tools are: {listed(names, 50)}" if names else "there are no tools"
-        alike = [name for name in names if name.casefold() == inv.name.strip().casefold()]
+        # a tool that calls the others is none of them
+        others = names if inv.outer is None else [name for name in names if name != inv.outer.name]
+        known = f"the tools are: {listed(others, 50)}" if others else "there are no tools"
+        alike = [name for name in others if name.casefold() == inv.name.strip().casefold()]
         if len(alike) > 1:
             known = f"the name is ambiguous: {listed(alike, 50)}; {known}"
         return ToolOutput(f'unknown tool "{inv.name[:80]}" — {known}', is_error=True)

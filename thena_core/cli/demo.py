@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thena_core._render import did_you_mean, listed
 from thena_core.budget import Budget
-from thena_core.cli.problems import ANSWERED, STOPPED_EARLY, UsageProblem
+from thena_core.cli.problems import ANSWERED, EARLY, STOPPED_EARLY, UsageProblem
+from thena_core.cli.show import facts_of, printable, report_line, say
 
 if TYPE_CHECKING:
     from thena_core.app import Thena
@@ -25,8 +25,6 @@ MAX_TOOL_CALLS = 60
 
 SERVICES = {"openai": "gpt-5-mini", "anthropic": "claude-haiku-4-5", "ollama": "qwen3"}
 """The services that `--model` takes, and a model of each for messages."""
-
-EARLY = frozenset({"budget", "exhausted", "fails"})
 
 
 def run_demo(folder: Path | None, question: str | None, model: str | None) -> int:
@@ -58,8 +56,10 @@ def run_demo(folder: Path | None, question: str | None, model: str | None) -> in
 
 async def ask(app: Thena, question: str) -> RunResult:
     """Run the app once and close it."""
+    from thena_core.cli.running import run_to_end  # noqa: PLC0415 - a wrong command needs no framework
+
     async with app:
-        return await app.run(question, budget=Budget(max_tool_calls=MAX_TOOL_CALLS))
+        return await run_to_end(app.start(question, budget=Budget(max_tool_calls=MAX_TOOL_CALLS)))
 
 
 def default_folder() -> Path:
@@ -106,25 +106,8 @@ def chosen_provider(model: str) -> Provider:
 
 def print_result(result: RunResult) -> None:
     """Print the answer, then what it took and where the report lies."""
-    usage = result.usage
-    facts = [f"{usage.chat_calls} model calls", f"{usage.tool_calls} tool calls"]
-    if usage.prompt_tokens or usage.completion_tokens:
-        facts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens")
-    if usage.cost_usd is not None:
-        facts.append(f"${usage.cost_usd:.4f}")
-    facts.append(f"{usage.elapsed:.2f} s")
     print(printable(str(result.output)) if result.output is not None else "(no answer)")
-    print(f"\nusage: {', '.join(facts)}; stopped by: {result.stopped_by}")
-    if result.report_path is not None:
-        report = Path(os.path.relpath(result.report_path))
-        print(f"report: {report / 'index.html'} and {report / 'report.json'}")
-
-
-def printable(text: str) -> str:
-    """Replace control characters: what a file holds must not steer the terminal that shows it."""
-    return "".join(char if char.isprintable() or char in "\n\t" else "�" for char in text)
-
-
-def say(line: str) -> None:
-    """Print a line for the person at the terminal, apart from the answer."""
-    print(line, file=sys.stderr)
+    print(f"\n{facts_of(result)}")
+    report = report_line(result)
+    if report is not None:
+        print(report)
