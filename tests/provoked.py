@@ -11,6 +11,8 @@ from types import ModuleType
 from typing import Any
 from unittest import mock
 
+from pydantic import BaseModel
+
 from tests import wrong_parts as w
 from tests.providers.loopback import Answer, Loopback
 from thena_core import (
@@ -27,7 +29,7 @@ from thena_core import (
     tool,
     workflow,
 )
-from thena_core.providers import OpenAIProvider
+from thena_core.providers import OllamaProvider, OpenAIProvider
 from thena_core.testing import FakeProvider, overridden
 
 Provoke = Callable[[], Awaitable[object]]
@@ -118,6 +120,18 @@ async def nesting() -> None:
 
     clerk = agent_of(turns=[ToolRequest("c1", "again", "{}")], tools=[again])
     async with Thena(clerk) as app:
+        await app.run("go")
+
+
+class Verdict(BaseModel):
+    """What an agent shall answer."""
+
+    safe: bool
+
+
+async def an_answer_that_does_not_fit() -> None:
+    """Run an agent whose model writes something else than its output, twice."""
+    async with Thena(agent_of(turns=["I am sure."], output=Verdict)) as app:
         await app.run("go")
 
 
@@ -229,11 +243,28 @@ async def with_a_wrong_key() -> None:
         service.close()
 
 
+async def with_a_model_that_is_not_there() -> None:
+    """Run with an Ollama that does not have the model."""
+    service = Loopback()
+    service.script(Answer({"error": "model 'qwen3' not found"}, 404))
+    try:
+        async with Thena(agent_of(provider=OllamaProvider("qwen3", service.url))) as app:
+            await app.run("hello")
+    finally:
+        service.close()
+
+
+async def without_ollama() -> None:
+    """Run with an Ollama that was not started; port 1 stands for its own."""
+    async with Thena(agent_of(provider=OllamaProvider("qwen3", "127.0.0.1:1", retry=False))) as app:
+        await app.run("hello")
+
+
 INSTALLED = EntryPoints(
     [
         EntryPoint("parallel", "thena_tools.parallel:ParallelTool", "thena.tools"),
         EntryPoint("broken", "thena_broken.tool:Tool", "thena.tools"),
-        EntryPoint("audit", "thena_audit.plugin", "thena.plugins"),
+        EntryPoint("audit", "acme_audit.plugin", "thena.plugins"),
     ]
 )
 

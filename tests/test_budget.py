@@ -134,3 +134,15 @@ def test_the_nearest_deadline(outer: float | None, inner: float | None, expected
     below = Tracker(None if inner is None else Budget(max_duration=inner), top)
     below.start(100)
     assert below.deadline == expected
+
+
+@pytest.mark.behaviour("B01")
+def test_a_refusal_names_its_own_limit() -> None:
+    """What is refused says which limit refuses it, also where another one was reached before; the owner hears once."""
+    said: list[BudgetExceededError] = []
+    tracker = Tracker(Budget(max_chat_calls=0, max_tool_calls=0, on_exceeded=said.append))
+    with pytest.raises(BudgetExceededError) as first:
+        tracker.take_chat()
+    assert first.value.limit == "max_chat_calls"
+    assert tracker.take_tool("look") == "max_tool_calls"
+    assert said == [first.value]

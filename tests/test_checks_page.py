@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 from tests import provoked as p
 from tests import wrong_parts as w
 from tests.test_errors_page import MISTAKES, said_of, texts
-from thena_core import Inject, State, Thena, ThenaError, hookimpl
+from thena_core import Inject, State, Thena, ThenaError, hookimpl, loop, tool
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "checks.md"
@@ -104,6 +104,13 @@ def failing(*_: Any) -> Any:
     raise OSError("disk full")
 
 
+def with_schema_for(schema_for: Any) -> type:
+    """Make a tool with this `schema_for`."""
+    made = p.execute_on(w.takes_path)
+    made.schema_for = schema_for  # type: ignore[attr-defined]
+    return made
+
+
 AUDIT = EntryPoint("audit", "tests.wrong_parts:Audit", "thena.plugins")
 SEARCH = EntryPoint("search", "tests.wrong_parts:Search", "thena.tools")
 
@@ -119,6 +126,23 @@ MORE: dict[str, tuple[str, p.Provoke]] = {
         "Tools",
         packages((SEARCH, Installed("one")), (SEARCH, Installed("two")), build={"tools": ["search"]}),
     ),
+    "an alias that is taken": (
+        "Tools",
+        p.built(
+            lambda: Thena(
+                tools=[
+                    p.execute_on(w.takes_path),
+                    tool(name="find", description="Finds.", aliases=["search"])(
+                        type("FindTool", (), {"__module__": p.MODULE, "execute": w.takes_path})
+                    ),
+                ]
+            )
+        ),
+    ),
+    "schema_for raises": ("Tools", p.in_tools(with_schema_for(failing))),
+    "schema_for gives something else": ("Tools", p.in_tools(with_schema_for(lambda self, tools: 7))),
+    "an ending without parameters": ("Workflows", p.flow_of(loop([p.agent_of()], on_fail=lambda: None))),
+    "a limit of nothing": ("Workflows", p.flow_of(loop([p.agent_of()], max_iterations=0))),
     "no self": ("Signatures", p.in_tools(p.execute_on(no_self))),
     "a field without a default": ("Signatures", p.in_tools(p.execute_on(w.takes_path, schema=Half))),
     "a provider for a name": ("Signatures", p.in_tools(p.execute_on(names_a_provider))),

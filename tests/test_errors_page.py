@@ -90,6 +90,8 @@ MISTAKES: dict[str, tuple[str, p.Provoke]] = {
         p.built(lambda: Thena(p.agent_of({"before_tols": lambda self: None}))),
     ),
     "a provider with arguments": ("AgentDefinitionError", p.built(lambda: Thena(p.agent_of(provider=w.NeedsAKey)))),
+    "an output of numbers": ("AgentDefinitionError", p.built(lambda: Thena(p.agent_of(output=int)))),
+    "an answer that does not fit": ("AgentOutputError", p.an_answer_that_does_not_fit),
     "an undecorated workflow": ("WorkflowDefinitionError", p.built(lambda: Thena(type("ReviewFlow", (), {})))),
     "no steps": ("WorkflowDefinitionError", p.flow_of()),
     "a step that is none": ("WorkflowDefinitionError", p.flow_of(type("Explorer", (), {}))),
@@ -144,6 +146,8 @@ MISTAKES: dict[str, tuple[str, p.Provoke]] = {
     "a plugin without hooks": ("PluginLoadError", p.built(lambda: Thena(plugins=[type("Audit", (), {})()]))),
     "no key": ("ProviderError", p.without_a_key),
     "a wrong key": ("ProviderError", p.with_a_wrong_key),
+    "no such model": ("ProviderError", p.with_a_model_that_is_not_there),
+    "no Ollama": ("ProviderError", p.without_ollama),
     "one problem": ("BuildError", p.one_problem),
     "two problems": ("BuildError", p.two_problems),
 }
@@ -179,6 +183,7 @@ def test_the_state_is_true(name: str) -> None:
     raised = {
         node.func.id
         for file in [*(ROOT / "thena_core").rglob("*.py"), *(ROOT / "thena_tools").rglob("*.py")]
+        if file.parent.name != "testing"  # its tools raise as an author's do
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }

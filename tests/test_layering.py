@@ -20,7 +20,7 @@ FLOORS = [
     ["di"],
     ["hooks"],
     ["calls", "providers"],
-    ["agents", "workflows", "execution"],
+    ["agents", "answers", "turns", "steps", "workflows", "execution"],
     ["build", "life", "observers", "runner", "app", "handle"],
     ["testing", "cli", "demo"],
 ]

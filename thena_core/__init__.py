@@ -14,6 +14,7 @@ from thena_core.context import Context, current_context
 from thena_core.definition import ToolDefinition, tool
 from thena_core.errors import (
     AgentDefinitionError,
+    AgentOutputError,
     AmbiguousDependencyError,
     BudgetExceededError,
     BuildError,
@@ -44,7 +45,7 @@ from thena_core.output import Outcome, ToolOutput
 from thena_core.providers.base import ChatCall, ChatMiddleware, ChatNext
 from thena_core.record.event import Event
 from thena_core.run import RunResult
-from thena_core.workflows import loop, until_answered, workflow
+from thena_core.workflows import loop, parallel, until_answered, workflow
 
 if TYPE_CHECKING:
     from thena_core.di.scopes import RunScoped
@@ -62,6 +63,7 @@ _LAZY = {
 __all__ = [
     "AgentDefinitionError",
     "AgentHooks",
+    "AgentOutputError",
     "AmbiguousDependencyError",
     "Budget",
     "BudgetExceededError",
@@ -115,6 +117,7 @@ __all__ = [
     "current_context",
     "hookimpl",
     "loop",
+    "parallel",
     "tool",
     "until_answered",
     "workflow",

@@ -223,7 +223,7 @@ class Thena:
         given = Given(None, None, None, data, budget, self._runs.id_for(None), False, None)
         run = self._runs.new_run(given, built, state, None)
         raw = arguments if isinstance(arguments, str) else dict(arguments or {})
-        work = call_alone(run, Invocation(run, toolset, "call", tool, raw))
+        work = call_alone(run, Invocation(run, toolset, "call", toolset.real_name(tool), raw))
         return await self._runs.guard(run, work)
 
     def explain(self, tool: str, *, agent: str | type | None = None, show: bool = True) -> Explanation:

@@ -6,7 +6,7 @@ import inspect
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from thena_core._render import said_by
@@ -15,7 +15,7 @@ from thena_core.messages import Usage
 from thena_core.record.logs import warn
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, init=False)
 class Budget:
     """Limits of one run, and of everything that it starts.
 
@@ -30,26 +30,46 @@ class Budget:
         on_exceeded: Called once, with what a limit would raise, when the first limit is reached.
     """
 
-    max_duration: float | None = None
-    max_chat_calls: int | None = None
-    max_tool_calls: int | None = None
-    max_tokens: int | None = None
-    max_cost_usd: float | None = None
-    tools: Mapping[str, int] = field(default_factory=dict[str, int])
-    mode: Literal["stop", "throw"] = "stop"
-    on_exceeded: Callable[[BudgetExceededError], object] | None = None
+    max_duration: float | None
+    max_chat_calls: int | None
+    max_tool_calls: int | None
+    max_tokens: int | None
+    max_cost_usd: float | None
+    tools: Mapping[str, int]
+    mode: Literal["stop", "throw"]
+    on_exceeded: Callable[[BudgetExceededError], object] | None
 
-    def __post_init__(self) -> None:
-        for limit in (self.max_duration, self.max_chat_calls, self.max_tool_calls, self.max_tokens, self.max_cost_usd):
+    def __init__(
+        self,
+        max_duration: float | None = None,
+        max_chat_calls: int | None = None,
+        max_tool_calls: int | None = None,
+        max_tokens: int | None = None,
+        max_cost_usd: float | None = None,
+        tools: Mapping[str, int] | None = None,
+        mode: Literal["stop", "throw"] = "stop",
+        on_exceeded: Callable[[BudgetExceededError], object] | None = None,
+    ) -> None:
+        # one is made per run: the frozen class's own __init__ takes three times as long
+        fields = self.__dict__
+        fields["max_duration"] = max_duration
+        fields["max_chat_calls"] = max_chat_calls
+        fields["max_tool_calls"] = max_tool_calls
+        fields["max_tokens"] = max_tokens
+        fields["max_cost_usd"] = max_cost_usd
+        fields["tools"] = {} if tools is None else tools
+        fields["mode"] = mode
+        fields["on_exceeded"] = on_exceeded
+        for limit in (max_duration, max_chat_calls, max_tool_calls, max_tokens, max_cost_usd):
             if limit is not None:
                 self._check(limit)
-        if self.tools:
-            for quota in self.tools.values():
+        if tools:
+            for quota in tools.values():
                 self._check(quota)
-        if self.on_exceeded is not None and inspect.iscoroutinefunction(self.on_exceeded):
+        if on_exceeded is not None and inspect.iscoroutinefunction(on_exceeded):
             raise ValueError("[thena] Budget(on_exceeded=…) is `async def`, and nobody awaits it; write `def`.")
-        if self.mode not in ("stop", "throw"):
-            raise ValueError(f'[thena] Budget(mode={self.mode!r}): write mode="stop" or mode="throw".')
+        if mode not in ("stop", "throw"):
+            raise ValueError(f'[thena] Budget(mode={mode!r}): write mode="stop" or mode="throw".')
 
     def _check(self, limit: float) -> None:
         if not limit >= 0:
@@ -221,12 +241,13 @@ class Tracker:
 
     def exceed(self, limit: str, allowed: float, used: float) -> BudgetExceededError:
         """Note that a limit was reached, for everybody below, and return the error that says so."""
+        stops = self.budget is None or self.budget.mode == "stop"
+        over = BudgetExceededError(limit, allowed, used, stops=stops)
         if self.exceeded is None:
-            stops = self.budget is None or self.budget.mode == "stop"
-            self.exceeded = BudgetExceededError(limit, allowed, used, stops=stops)
+            self.exceeded = over
             if self.budget is not None and self.budget.on_exceeded is not None:
-                self._announce(self.budget.on_exceeded, self.exceeded)
-        return self.exceeded
+                self._announce(self.budget.on_exceeded, over)
+        return over
 
     def _announce(self, function: Callable[[BudgetExceededError], object], error: BudgetExceededError) -> None:
         try:

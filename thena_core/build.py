@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from thena_core._render import did_you_mean, listed, qualified_name, said_by
-from thena_core.agents import AgentSpec, BuiltAgent, agent_spec, prompt_text
+from thena_core.agents import AgentSpec, agent_spec, prompt_text
+from thena_core.answers import answer_form
 from thena_core.call import ToolMiddleware
 from thena_core.calls.compose import Draft, ToolsetBuilder
 from thena_core.calls.threads import ThreadPool
@@ -17,14 +18,18 @@ from thena_core.definition import Disclosure
 from thena_core.di.catalog import Catalog
 from thena_core.di.resolver import Resolver
 from thena_core.di.resources import Resources
-from thena_core.errors import AgentDefinitionError, BuildError, DependencyError, ThenaError
+from thena_core.errors import AgentDefinitionError, BuildError, DependencyError, ThenaError, ToolDefinitionError
 from thena_core.execution import WorkflowRuntime
 from thena_core.hooks.chain import OnPluginError, agent_hooks
 from thena_core.providers.base import ChatMiddleware, Provider
 from thena_core.providers.chat import chat_handler
+from thena_core.providers.lent import Lender
 from thena_core.record.tree import Listener
+from thena_core.run import Run
 from thena_core.schema.signature import bound
-from thena_core.workflows import BuiltWorkflow, build_workflow
+from thena_core.steps import BuiltWorkflow
+from thena_core.turns import BuiltAgent
+from thena_core.workflows import build_workflow
 
 if TYPE_CHECKING:
     from thena_core.hooks.manager import Plugins
@@ -118,6 +123,8 @@ class Assembly:
         self._drafts: dict[tuple[Any, type | None], Draft] = {}
         self._agents: dict[tuple[Any, type | None], BuiltAgent] = {}
         self._workflows: dict[Any, BuiltWorkflow] = {}
+        self._inspected: set[Any] = set()
+        self._broken: dict[Any, list[Exception]] = {}
         self._providers: list[Provider] = []
         self._app_draft = Draft({}, None)
 
@@ -130,10 +137,11 @@ class Assembly:
         collected = self._collected
         targets = [cls for cls in (collected.target, *collected.workflows) if cls is not None]
         for cls in targets:
-            build_workflow(cls, self._inspect_agent, self.problems)
+            self._inspect_workflow(cls)
         self._app_draft = self._builder.draft(
             collected.tools, owner="the app", state=None, any_state=True, problems=self.problems
         )
+        self._inspect_started(self._app_draft)
         self._raise_problems()
 
     async def start(self) -> Built:
@@ -150,7 +158,7 @@ class Assembly:
                 await self._compose_agent(*key)
         except BaseException as error:
             await self.resources.close()
-            if isinstance(error, DependencyError):
+            if isinstance(error, DependencyError | ToolDefinitionError):
                 raise BuildError([error]) from error
             raise
         agents = {built.name: built for built in self._agents.values()}
@@ -167,15 +175,19 @@ class Assembly:
         Raises:
             BuildError: Where it cannot be.
         """
+        if cls in self._broken:
+            raise BuildError(self._broken[cls])
         if cls not in self._workflows:
             known = set(self._drafts)
-            build_workflow(cls, self._inspect_agent, self.problems)
+            self._inspect_workflow(cls)
+            if self.problems:  # the same again for whoever asks next: nothing is inspected twice
+                self._broken[cls] = _distinct(self.problems)
             self._raise_problems()
             try:
                 await self.resolver.start()
                 for key in self._drafts.keys() - known:
                     await self._compose_agent(*key)
-            except DependencyError as problem:
+            except (DependencyError, ToolDefinitionError) as problem:
                 raise BuildError([problem]) from problem
         return self._composed(cls)
 
@@ -189,6 +201,17 @@ class Assembly:
             problems, self.problems = self.problems, []
             raise BuildError(_distinct(problems))
 
+    def _inspect_workflow(self, cls: Any) -> None:
+        if cls not in self._inspected:  # one that starts itself is looked at once
+            self._inspected.add(cls)
+            build_workflow(cls, self._inspect_agent, self.problems)
+
+    def _inspect_started(self, draft: Draft) -> None:
+        """Look at the workflows that tools say they start."""
+        for tool in draft.tools.values():
+            for cls in tool.definition.workflows:
+                self._inspect_workflow(cls)
+
     def _inspect_agent(self, cls: Any, state: type | None) -> None:
         if (cls, state) in self._drafts:
             return
@@ -196,13 +219,15 @@ class Assembly:
         name = spec.name or cls.__name__
         self.resolver.inspect(cls, f"agent {name}", problems)
         agent_hooks(cls, functools.partial(bound, cls), problems)
-        try:
-            prompt_text(cls, spec.prompt)
-        except ThenaError as problem:
-            problems.append(problem)
+        for check in (lambda: prompt_text(cls, spec.prompt), lambda: answer_form(spec.output, name)):
+            try:
+                check()
+            except ThenaError as problem:
+                problems.append(problem)
         owner = f"the agent {name}"
         draft = self._builder.draft(spec.tools, owner=owner, state=state, any_state=False, problems=problems)
         self._drafts[cls, state] = draft
+        self._inspect_started(draft)
 
     async def _compose_agent(self, cls: Any, state: type | None) -> None:
         spec = agent_spec(cls)
@@ -214,10 +239,14 @@ class Assembly:
         chat, chat_recorded = chat_handler(around)
         name = spec.name or cls.__name__
         system, provider = prompt_text(cls, spec.prompt), self._provider(cls, spec)
-        self._agents[cls, state] = BuiltAgent(name, spec, system, toolset, hooks, chat, chat_recorded, provider)
+        form = answer_form(spec.output, name)
+        layers = tuple(qualified_name(function) for function in around)
+        self._agents[cls, state] = BuiltAgent(
+            name, spec, system, toolset, hooks, chat, chat_recorded, provider, form, layers
+        )
 
-    def _provider(self, cls: type, spec: AgentSpec) -> Callable[[], Provider]:
-        """An instance or a class serves all runs of the app; a function makes one per run."""
+    def _provider(self, cls: type, spec: AgentSpec) -> Callable[[Run], Provider]:
+        """An instance or a class serves all runs of the app; a function makes one per run, which is closed with it."""
         source = spec.provider
         if isinstance(source, type):
             try:
@@ -232,8 +261,8 @@ class Assembly:
             provider = source
             if provider not in self._providers:
                 self._providers.append(provider)
-            return lambda: provider
-        return source
+            return lambda _: provider
+        return Lender(source)
 
 
 def _load_plugins(collected: Collected, problems: list[Exception]) -> Plugins | None:

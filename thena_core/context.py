@@ -30,7 +30,7 @@ class Context(Generic[DataT]):
     @property
     def run_id(self) -> str:
         """The run's id."""
-        return self._run.id
+        return self._run.whole.id
 
     @property
     def data(self) -> DataT:
@@ -93,9 +93,10 @@ class Context(Generic[DataT]):
         Args:
             function: Sync or async; one that raises does not stop the others.
         """
-        if self._run.disposers is None:
-            self._run.disposers = []
-        self._run.disposers.append(function)
+        whole = self._run.whole
+        if whole.disposers is None:
+            whole.disposers = []
+        whole.disposers.append(function)
 
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Report how far the step has come, to the events and the console; nothing happens where nobody looks.

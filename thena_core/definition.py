@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar, cast, overload
 
@@ -32,6 +32,8 @@ class ToolOptions:
     strict: bool | None = None
     metadata: Mapping[str, Any] | None = None
     disclose: Disclosure | None = None
+    aliases: Sequence[str] = ()
+    workflows: Sequence[type] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ class ToolDefinition:
         strict: Whether providers that can are asked to hold the model to the schema.
         metadata: Anything for hooks and middleware.
         disclose: What the model may read of exceptions, before the app's own table.
+        aliases: Other names under which models are known to call it; they never see them, and calls of them are its.
+        workflows: The workflows that it starts, so that they are checked when the app is built.
         json_schema: What the model sees; filled when the app is built.
     """
 
@@ -68,6 +72,8 @@ class ToolDefinition:
     strict: bool | None = field(default=None, kw_only=True)
     metadata: Mapping[str, Any] | None = field(default=None, kw_only=True)
     disclose: Disclosure | None = field(default=None, kw_only=True)
+    aliases: Sequence[str] = field(default=(), kw_only=True)
+    workflows: Sequence[type] = field(default=(), kw_only=True)
     json_schema: Mapping[str, Any] = field(default_factory=dict[str, Any], kw_only=True, repr=False)
 
 
@@ -152,6 +158,8 @@ def tool(
     strict: bool | None = None,
     metadata: Mapping[str, Any] | None = None,
     disclose: Disclosure | None = None,
+    aliases: Sequence[str] = (),
+    workflows: Sequence[type] = (),
 ) -> ToolDecorator: ...
 
 
@@ -177,7 +185,8 @@ def tool(
         **options: `effect` ("read", "write", "destructive") and `idempotent` are seen by hooks and middleware;
             `timeout` in seconds; `max_output_chars` cuts the observation; `blocking=False` runs a sync `execute` on
             the event loop; `strict` asks the service to hold the model to the schema; `metadata` is yours; `disclose`
-            maps exception classes to what the model may read of them.
+            maps exception classes to what the model may read of them; `aliases` are other names under which models
+            are known to call it; `workflows` are those that it starts, so that they are checked with it.
 
     Raises:
         TypeError: For an argument that `tool` does not have.

@@ -108,6 +108,22 @@ class NestingError(EndsRun):
         self.depth = depth
 
 
+class AgentOutputError(ThenaError):
+    """Report an answer that does not fit the agent's `output`, also after the model was told what is wrong.
+
+    Attributes:
+        agent: Whose answer.
+        problem: What does not fit, as the model was told.
+        text: What it said.
+    """
+
+    def __init__(self, agent: str, problem: str, text: str) -> None:
+        super().__init__(f"[thena] The answer of the agent {agent} does not fit its output: {problem}")
+        self.agent = agent
+        self.problem = problem
+        self.text = text
+
+
 class SignatureError(ThenaError):
     """Report a parameter that cannot be filled: which callable, which parameter, and how to write it."""
 
@@ -185,6 +201,7 @@ class ProviderError(ThenaError):
         status: The HTTP status, or `None` where no answer came.
         request_id: The service's own id of the request, or `None`.
         attempts: How many times it was tried.
+        retry_after: Seconds that the service asks to wait, or `None` where it does not say.
     """
 
     def __init__(
@@ -195,6 +212,7 @@ class ProviderError(ThenaError):
         status: int | None = None,
         request_id: str | None = None,
         attempts: int = 1,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -202,6 +220,7 @@ class ProviderError(ThenaError):
         self.status = status
         self.request_id = request_id
         self.attempts = attempts
+        self.retry_after = retry_after
 
     def __str__(self) -> str:
         facts = [

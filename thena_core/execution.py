@@ -16,7 +16,7 @@ from thena_core.messages import History, Message
 from thena_core.output import ToolOutput
 from thena_core.record.tree import Node
 from thena_core.run import Place, Run, RunResult, StoppedBy, current
-from thena_core.workflows import BuiltWorkflow
+from thena_core.steps import BuiltWorkflow
 
 T = TypeVar("T")
 
@@ -55,7 +55,8 @@ async def carry_out(
             raise
         if run.parent is None:
             run.tell("the run is ending")  # a sync tool that was abandoned may still look
-        await clean_up(run, None)
+        if run.disposers is not None or run.services is not None:
+            await clean_up(run, None)
     except BaseException as error:
         if recorder is not None and node is not None:
             text = str(error) if isinstance(error, ThenaError) else type(error).__name__

@@ -11,6 +11,25 @@ from thena_core._render import said_by
 
 Role = Literal["system", "user", "assistant", "tool"]
 
+CUT_OFF = frozenset(
+    {"length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length", "content_filter"}
+)
+"""The words of services for an answer that ended before the model had finished: its calls may lack their end."""
+
+
+class CutOff(str):
+    """The arguments of a call whose answer was cut off: shown and kept like any text, and never run.
+
+    They may be valid JSON all the same: what is missing is not to be seen in them.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, arguments: str | Mapping[str, Any]) -> CutOff:
+        """Mark arguments, also those that a service parses."""
+        return cls(arguments if isinstance(arguments, str) else json.dumps(dict(arguments), default=str))
+
 
 @dataclass(slots=True)
 class ToolRequest:

@@ -52,7 +52,7 @@ class Turn:
         return 0 < len(self.requests) == self.errors
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, init=False)
 class RunResult:
     """What a run gives back.
 
@@ -70,7 +70,24 @@ class RunResult:
     stopped_by: StoppedBy
     history: History = field(repr=False)
     run_id: str
-    report_path: Path | None = None
+    report_path: Path | None
+
+    def __init__(
+        self,
+        output: Any,
+        usage: RunUsage,
+        stopped_by: StoppedBy,
+        history: History,
+        run_id: str,
+        report_path: Path | None = None,
+    ) -> None:
+        fields = self.__dict__  # as in Budget
+        fields["output"] = output
+        fields["usage"] = usage
+        fields["stopped_by"] = stopped_by
+        fields["history"] = history
+        fields["run_id"] = run_id
+        fields["report_path"] = report_path
 
 
 @dataclass(slots=True)
@@ -95,6 +112,7 @@ class Run:
         "abort_reason",
         "agents",
         "baseline",
+        "branch_of",
         "calls",
         "context",
         "data",
@@ -143,6 +161,7 @@ class Run:
         self.recorder = recorder
         self.root: Node | None = None
         self.parent = parent
+        self.branch_of: Run | None = None  # for a step taken beside others: the run that it is a part of
         self.on_text: Callable[[str], None] | None = None if parent is None else parent.on_text
         self.context: Any = None  # a Context, until the run has ended
         self.agents: dict[Any, Any] = {}
@@ -215,6 +234,11 @@ class Run:
         return self if self.parent is None else self.parent.top
 
     @property
+    def whole(self) -> Run:
+        """The run of which this is a branch, or itself: what has the services, the clean-up and the id."""
+        return self if self.branch_of is None else self.branch_of.whole
+
+    @property
     def is_over(self) -> bool:
         """Whether no further step may be taken: something stopped this run, or stopped or aborted the top one."""
         top = self.top
@@ -236,7 +260,7 @@ class Run:
     @property
     def depth(self) -> int:
         """How many runs stand above this one."""
-        return 0 if self.parent is None else self.parent.depth + 1
+        return 0 if self.parent is None else self.parent.depth + (self.branch_of is None)
 
     def forget(self) -> None:
         """Let go of what refers back to the run, so that it is freed at once and not by the garbage collector."""

@@ -1,20 +1,21 @@
-"""Workflows: what `@workflow` declares, the loop around agents, and how both become steps that a run takes."""
+"""Workflows: what `@workflow`, `loop` and `parallel` declare, and how it becomes the steps that a run takes."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar, cast
 
-from thena_core.agents import BuiltAgent
 from thena_core.context import Context
-from thena_core.errors import EndsRun, WorkflowDefinitionError
-from thena_core.record.tree import Node
-from thena_core.run import LoopState, Run, StoppedBy
+from thena_core.errors import WorkflowDefinitionError
+from thena_core.run import Run, StoppedBy
+from thena_core.steps import BuiltEnding, BuiltLoop, BuiltParallel, BuiltSteps, BuiltWorkflow, Step
 
 ClassT = TypeVar("ClassT", bound=type)
 Until = Callable[..., Any]
+Ending = Callable[..., Any] | Sequence[Any]
+"""What is done where a loop ends: a function of the context (and the state), or steps."""
 
 MAX_ITERATIONS = 10
 MAX_FAILS = 5
@@ -33,6 +34,15 @@ class Loop:
     until: Until
     max_iterations: int
     max_fails: int
+    on_fail: Ending | None
+    on_exhausted: Ending | None
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """Steps that are taken beside each other; made by `parallel`."""
+
+    steps: Sequence[Any]
 
 
 def loop(
@@ -41,16 +51,32 @@ def loop(
     until: Until = until_answered,
     max_iterations: int = MAX_ITERATIONS,
     max_fails: int = MAX_FAILS,
+    on_fail: Ending | None = None,
+    on_exhausted: Ending | None = None,
 ) -> Loop:
     """Repeat steps until a condition holds.
 
     Args:
         steps: Agents, or other steps.
-        until: Asked after each iteration: `until(ctx)` or `until(ctx, state)`.
+        until: Asked after each iteration: `until(ctx)` or `until(ctx, state)`, sync or async.
         max_iterations: How many iterations at most.
         max_fails: How many failed turns in a row end it; a turn fails when every call of it failed.
+        on_fail: Done once where failed turns end it: a function `fn(ctx)` or `fn(ctx, state)`, sync or async, whose
+            result (unless `None`) is the output, or a list of steps. The run goes on with what follows the loop.
+        on_exhausted: The same, where `max_iterations` ends it.
     """
-    return Loop(tuple(steps), until, max_iterations, max_fails)
+    return Loop(tuple(steps), until, max_iterations, max_fails, on_fail, on_exhausted)
+
+
+def parallel(steps: Sequence[Any]) -> Parallel:
+    """Take steps beside each other: each reads the history as it was, their turns are added in the order listed.
+
+    They share the run's state, services, budget and data; where one fails, the others are cancelled first.
+
+    Args:
+        steps: Agents, or other steps.
+    """
+    return Parallel(tuple(steps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,95 +105,85 @@ def workflow(*, steps: Sequence[Any], state: type | None = None, name: str | Non
     return declare
 
 
-class Step(Protocol):
-    """Something that a run does."""
-
-    def step(self, run: Run, parent: Node | None) -> Awaitable[None]:
-        """Do it once, under `parent` in the record."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BuiltLoop:
-    """A loop, ready to run."""
-
-    steps: Sequence[Step]
-    until: Callable[[Run], Any]
-    max_iterations: int
-    max_fails: int
-    answers: bool
-
-    def step(self, run: Run, parent: Node | None) -> Awaitable[None]:
-        """Repeat the steps until something ends the loop."""
-        return self._iterate(run, None) if run.recorder is None else self._recorded(run, parent)
-
-    async def _recorded(self, run: Run, parent: Node | None) -> None:
-        recorder = run.recorder
-        if recorder is None:
-            return
-        node = recorder.open("loop", "loop", parent)
-        try:
-            await self._iterate(run, node)
-        except BaseException as error:
-            recorder.close(node, "error", error=str(error) if isinstance(error, EndsRun) else type(error).__name__)
-            raise
-        recorder.close(node)
-
-    async def _iterate(self, run: Run, node: Node | None) -> None:
-        fails = iterations = 0
-        over = False
-        stopped_by: StoppedBy = "exhausted"
-        steps, until = self.steps, self.until
-        state = run.loop = LoopState(0, 0, self.max_iterations)
-        top = run.top
-        while iterations < self.max_iterations:
-            iterations += 1
-            state.iteration = iterations
-            state.fails = fails
-            for step in steps:
-                await step.step(run, node)
-                if run.stopped_by is not None or top.stopped_by is not None or top.abort_reason is not None:
-                    over = True
-                    break
-            if over:
-                stopped_by = run.stopped_by or top.stopped_by or "stop"
-                break
-            fails = fails + 1 if run.tool_errors and run.turn.tool_error else 0
-            done = until(run)
-            if done is not False and (done is True or await _truth(done)):
-                stopped_by = "until"
-                break
-            if fails >= self.max_fails:
-                stopped_by = "fails"
-                break
-        run.loop_ended = "answered" if stopped_by == "until" and self.answers else stopped_by
-        if node is not None:
-            node.meta.update(iterations=iterations, fails=fails, stopped_by=stopped_by)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BuiltWorkflow:
-    """A workflow, ready to run any number of times."""
+@dataclass(slots=True)
+class _Builder:
+    """Makes the steps of one workflow; what is wrong is added to `problems`."""
 
     name: str
-    steps: Sequence[Step]
     state: type | None
+    make_agent: Callable[[Any, type | None], Step | None]
+    problems: list[Exception]
 
-    async def step(self, run: Run, parent: Node | None) -> None:
-        """Take the steps in order."""
-        for step in self.steps:
-            await step.step(run, parent)
-            if run.is_over:
-                return
+    def sequence(self, steps: Sequence[Any], where: str) -> BuiltSteps:
+        if not steps:
+            self._wrong(f"{where} has no steps. Write: steps=[MyAgent]")
+        found = [self.step(step) for step in steps]
+        return BuiltSteps([step for step in found if step is not None])
+
+    def step(self, step: Any) -> Step | None:
+        if isinstance(step, Loop):
+            return self._loop(step)
+        if isinstance(step, Parallel):
+            return BuiltParallel(self.sequence(step.steps, f'parallel([…]) in the workflow "{self.name}"').steps)
+        if hasattr(step, "__thena_agent__"):
+            return self.make_agent(step, self.state)
+        shown = f'the class "{step.__name__}"' if inspect.isclass(step) else repr(step)
+        self._wrong(
+            f'A step of the workflow "{self.name}" is {shown}: steps are classes decorated with @agent, loop([…]) '
+            f"and parallel([…])."
+        )
+        return None
+
+    def _loop(self, loop: Loop) -> BuiltLoop:
+        where = f'a loop in the workflow "{self.name}"'
+        for name, value in (("max_iterations", loop.max_iterations), ("max_fails", loop.max_fails)):
+            if value < 1:
+                self._wrong(f"The {name} of {where} is {value}: 1 is the least.")
+        given: Mapping[StoppedBy, Ending | None] = {"fails": loop.on_fail, "exhausted": loop.on_exhausted}
+        names: Mapping[StoppedBy, str] = {"fails": "on_fail", "exhausted": "on_exhausted"}
+        return BuiltLoop(
+            self.sequence(loop.steps, where).steps,
+            _answered if loop.until is until_answered else self._function(loop.until, "until"),
+            loop.max_iterations,
+            loop.max_fails,
+            loop.until is until_answered,
+            {end: self._ending(ending, names[end]) for end, ending in given.items() if ending is not None},
+        )
+
+    def _ending(self, ending: Ending, name: str) -> Step:
+        if callable(ending) and not hasattr(ending, "__thena_agent__"):
+            return BuiltEnding(self._function(ending, name))
+        steps = cast("Sequence[Any]", ending if isinstance(ending, Sequence) else [ending])
+        return self.sequence(steps, f'the {name} of a loop in the workflow "{self.name}"')
+
+    def _function(self, function: Callable[..., Any], name: str) -> Callable[[Run], Any]:
+        """Adapt `fn(ctx)` or `fn(ctx, state)`."""
+        try:
+            parameters = list(inspect.signature(function).parameters.values())
+        except (TypeError, ValueError):
+            parameters = []
+        needed = [one for one in parameters if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
+        count = len(needed)
+        if count == 2 or (count == 1 and any(one.name == "state" for one in parameters[1:])):  # noqa: PLR2004
+            return lambda run: function(run.context, run.state)
+        if count == 1:
+            return lambda run: function(run.context)
+        self._wrong(
+            f'The `{name}` of a loop in the workflow "{self.name}" takes {count} parameters: '
+            f"write `def {name}(ctx)` or `def {name}(ctx, state)`."
+        )
+        return lambda _run: True
+
+    def _wrong(self, problem: str) -> None:
+        self.problems.append(WorkflowDefinitionError(f"[thena] {problem}"))
 
 
-async def _truth(value: Any) -> bool:
-    """Read what an `until` returned that is no plain bool; it may be `async def`."""
-    return bool(await value if inspect.isawaitable(value) else value)
+def _answered(run: Run) -> bool:
+    return not run.requests
 
 
 def build_workflow(
-    cls: Any, make_agent: Callable[[Any, type | None], BuiltAgent | None], problems: list[Exception]
+    cls: Any, make_agent: Callable[[Any, type | None], Step | None], problems: list[Exception]
 ) -> BuiltWorkflow:
     """Make the steps of a workflow; what is wrong is added to `problems`.
 
@@ -187,59 +203,6 @@ def build_workflow(
                 f"Add above it: @workflow(steps=[loop([MyAgent], until=until_answered)])"
             )
         )
-        return BuiltWorkflow(name, (), None)
-    if not spec.steps:
-        problems.append(
-            WorkflowDefinitionError(f'[thena] The workflow "{name}" has no steps. Write: @workflow(steps=[MyAgent])')
-        )
-    steps = [_build_step(step, name, spec.state, make_agent, problems) for step in spec.steps]
-    return BuiltWorkflow(spec.name or name, [step for step in steps if step is not None], spec.state)
-
-
-def _build_step(
-    step: Any,
-    where: str,
-    state: type | None,
-    make_agent: Callable[[Any, type | None], BuiltAgent | None],
-    problems: list[Exception],
-) -> Step | None:
-    if isinstance(step, Loop):
-        inner = [_build_step(part, where, state, make_agent, problems) for part in step.steps]
-        return BuiltLoop(
-            [part for part in inner if part is not None],
-            _condition(step.until, where, problems),
-            step.max_iterations,
-            step.max_fails,
-            step.until is until_answered,
-        )
-    if hasattr(step, "__thena_agent__"):
-        return make_agent(step, state)
-    shown = f'the class "{step.__name__}"' if inspect.isclass(step) else repr(step)
-    problems.append(
-        WorkflowDefinitionError(
-            f'[thena] A step of the workflow "{where}" is {shown}: steps are classes decorated with @agent, '
-            f"and loop([…])."
-        )
-    )
-    return None
-
-
-def _condition(until: Until, where: str, problems: list[Exception]) -> Callable[[Run], Any]:
-    """Adapt `until(ctx)` or `until(ctx, state)`."""
-    if until is until_answered:
-        return lambda run: not run.requests
-    try:
-        count = len(inspect.signature(until).parameters)
-    except (TypeError, ValueError):
-        count = 0
-    if count == 1:
-        return lambda run: until(run.context)
-    if count == 2:  # noqa: PLR2004 - the context and the state
-        return lambda run: until(run.context, run.state)
-    problems.append(
-        WorkflowDefinitionError(
-            f'[thena] The `until` of a loop in the workflow "{where}" takes {count} parameters: '
-            f"write `def until(ctx)` or `def until(ctx, state)`."
-        )
-    )
-    return lambda _run: True
+        return BuiltWorkflow(name, BuiltSteps(()), None)
+    builder = _Builder(name, spec.state, make_agent, problems)
+    return BuiltWorkflow(spec.name or name, builder.sequence(spec.steps, f'The workflow "{name}"'), spec.state)

@@ -25,7 +25,7 @@ class HandWritten:
 
     def __init__(self, shape: Shape) -> None:
         self.counts = shape.counts
-        self._tools = {TOOL: (make_body(shape.counts, yields=shape.yields), ReadFile)}
+        self._tools = {TOOL: (make_body(shape.counts, yields=shape.yields, waits=shape.waits), ReadFile)}
         self._hooks = shape.hooks
 
     async def run(self) -> str:

@@ -13,6 +13,8 @@ class Limits:
         turn: One turn with one call, in runs of 10 and of 100 turns.
         growth: A turn of a run with 100 turns, to one of a run with 10.
         batch_call: Each further call of a turn.
+        packed: Ten calls packed into one, to as many that are gathered by hand.
+        packed_wait: The same in wall-clock time, where each call waits 20 ms.
         throughput: Runs per CPU second, with 1,000 at once.
         kilobytes: Memory of each of those runs.
         hook_pair: Microseconds of one hook before and one after a call.
@@ -25,6 +27,8 @@ class Limits:
     turn: float = 2.0
     growth: float = 1.1
     batch_call: float = 1.5
+    packed: float = 2.0
+    packed_wait: float = 1.15
     throughput: float = 0.4
     kilobytes: float = 12.0
     hook_pair: float = 2.0

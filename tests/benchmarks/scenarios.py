@@ -16,13 +16,23 @@ from tests.benchmarks.handwritten import HandWritten
 from tests.benchmarks.limits import LIMITS
 from tests.benchmarks.measure import ROOT, Effort, import_seconds, interleaved, median_ratio, resident_kilobytes
 from tests.benchmarks.through_thena import ThroughThena
-from tests.benchmarks.workload import Shape, Side, Turn, at_once, converse, every_second_rejected, one_after_the_other
+from tests.benchmarks.workload import (
+    Shape,
+    Side,
+    Turn,
+    at_once,
+    converse,
+    every_second_rejected,
+    one_after_the_other,
+    packed,
+)
 
 MICRO = 1_000_000
 BATCH = 10
 CROWD_TURNS = 5
 HOOK_TURNS = 50
 PAIRS = 20
+WAIT = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +127,36 @@ async def batches(effort: Effort) -> list[Figure]:
     }
     detail = f"{extra['thena']:.2f} to {extra['hand']:.2f} µs"
     return [Figure("S2 further call of a batch", extra["thena"] / extra["hand"], LIMITS.batch_call, detail=detail)]
+
+
+async def packs(effort: Effort) -> list[Figure]:
+    """S7: ten calls packed into one of `ParallelTool`, beside ten that are gathered; then with calls that wait."""
+    hand, thena = HandWritten(Shape(yields=True)), ThroughThena(Shape(yields=True, packs=True))
+    await same_work((hand,), at_once(BATCH), BATCH)
+    await same_work((thena,), packed(BATCH), BATCH)
+    found = await interleaved({"hand": (hand, at_once(BATCH)), "thena": (thena, packed(BATCH))}, effort)
+    per_call = {side: statistics.median(found[side]) / BATCH * MICRO for side in ("hand", "thena")}
+    waits = Shape(waits=WAIT), Shape(waits=WAIT, packs=True)
+    hand_waits = await wall(HandWritten(waits[0]), at_once(BATCH), effort)
+    thena_waits = await wall(ThroughThena(waits[1]), packed(BATCH), effort)
+    ratio, waited = median_ratio(found["thena"], found["hand"]), thena_waits / hand_waits
+    detail = f"{per_call['thena']:.2f} to {per_call['hand']:.2f} µs a call"
+    milliseconds = f"{thena_waits * 1_000:.2f} to {hand_waits * 1_000:.2f} ms"
+    return [
+        Figure("S7 ten calls packed into one", ratio, LIMITS.packed, detail=detail),
+        Figure("S7 the same, each 20 ms", waited, LIMITS.packed_wait, detail=milliseconds),
+    ]
+
+
+async def wall(side: Side, plan: Sequence[Turn], effort: Effort) -> float:
+    """Return the median wall-clock seconds of a run whose calls wait."""
+    await converse(side, plan)
+    seconds: list[float] = []
+    for _ in range(effort.repetitions):
+        start = time.perf_counter()
+        await converse(side, plan)
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
 
 
 async def crowd(effort: Effort) -> list[Figure]:
@@ -236,6 +276,7 @@ async def imports(effort: Effort) -> list[Figure]:
 SCENARIOS: tuple[Callable[[Effort], Awaitable[list[Figure]]], ...] = (
     turns,
     batches,
+    packs,
     crowd,
     hooks,
     recording,

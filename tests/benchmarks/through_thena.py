@@ -10,6 +10,7 @@ from thena_core.budget import Tracker
 from thena_core.messages import ChatTurn, ToolRequest
 from thena_core.providers import ChatRequest, Provider
 from thena_core.record.tree import Recorder
+from thena_tools import ParallelTool
 
 PLENTY = 1_000_000_000
 
@@ -24,14 +25,17 @@ def recorded(run_id: str, _log: Any, _report: Any, _plugins: Any, tracker: Track
 
 
 class ScriptedProvider(Provider):
-    """A model that follows the run's script."""
+    """A model that follows the run's script, and asks for one tool."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
 
     async def chat(self, request: ChatRequest) -> ChatTurn:
         """Play the next turn."""
         calls = script.get().advance()
         if not calls:
             return ChatTurn(ANSWER)
-        return ChatTurn("", [ToolRequest(call_id, TOOL, arguments) for call_id, arguments in calls])
+        return ChatTurn("", [ToolRequest(call_id, self._name, arguments) for call_id, arguments in calls])
 
 
 class Counting:
@@ -57,10 +61,13 @@ class ThroughThena:
     def __init__(self, shape: Shape) -> None:
         self.counts = shape.counts
         read_file = tool(name=TOOL, description="Reads the first lines of a file.")(
-            make_body(shape.counts, yields=shape.yields)
+            make_body(shape.counts, yields=shape.yields, waits=shape.waits)
         )
 
-        @agent(provider=ScriptedProvider(), tools=[read_file], prompt=Prompt(SYSTEM), tool_calls="all")
+        provider = ScriptedProvider("parallel" if shape.packs else TOOL)
+        tools = [read_file, ParallelTool] if shape.packs else [read_file]
+
+        @agent(provider=provider, tools=tools, prompt=Prompt(SYSTEM), tool_calls="all")
         class Reader: ...
 
         @workflow(steps=[loop([Reader], until=until_answered, max_iterations=PLENTY, max_fails=PLENTY)])

@@ -15,6 +15,7 @@ CONTENT = "2024-03-01 1,250.00 paid by transfer, reference 77-A; " * 4
 
 TOOL = "read_file"
 VALID = '{"path": "reports/2024/march/file_0007.txt", "max_lines": 50}'
+PACKED_CALL = f'{{"name": "{TOOL}", "arguments": {VALID}}}'
 INVALID = '{"path": "reports/2024/march/file_0007.txt", "max_lines": "fifty"}'
 
 Turn = Sequence[tuple[str, str]]
@@ -29,6 +30,11 @@ def one_after_the_other(turns: int) -> list[Turn]:
 def at_once(calls: int) -> list[Turn]:
     """Plan one turn that asks for several calls."""
     return [[(f"call_{number}", VALID) for number in range(calls)]]
+
+
+def packed(calls: int) -> list[Turn]:
+    """Plan one turn that packs several calls into one."""
+    return [[("call_0", f'{{"calls": [{", ".join([PACKED_CALL] * calls)}]}}')]]
 
 
 def every_second_rejected(pairs: int) -> list[Turn]:
@@ -67,14 +73,14 @@ class Counts:
 ToolBody = Callable[..., Awaitable[str]]
 
 
-def make_body(counts: Counts, *, yields: bool) -> ToolBody:
-    """Make the tool's function; one that yields gives the loop a turn, so that calls and runs overlap."""
+def make_body(counts: Counts, *, yields: bool, waits: float = 0) -> ToolBody:
+    """Make the tool's function; one that yields or waits gives the loop a turn, so that calls and runs overlap."""
 
     async def read_file(path: str, max_lines: int = 100) -> str:
         """Read the first lines of a file."""
         counts.tool += 1
-        if yields:
-            await asyncio.sleep(0)
+        if yields or waits:
+            await asyncio.sleep(waits)
         return CONTENT
 
     return read_file
@@ -89,12 +95,16 @@ class Shape:
         hooks: Whether a hook runs before and after each call.
         recorded: Whether all is recorded, as for a report.
         watched: Whether a listener gets the events.
+        waits: Seconds that the tool waits.
+        packs: Whether the model packs the calls of a turn into one.
     """
 
     yields: bool = False
     hooks: bool = False
     recorded: bool = False
     watched: bool = False
+    waits: float = 0
+    packs: bool = False
     counts: Counts = field(default_factory=Counts)
 
 

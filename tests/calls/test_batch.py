@@ -239,3 +239,39 @@ async def test_any_batch_has_one_result_per_call_in_order(calls: list[str], way:
     ]
     assert len(inner) == len(nodes) == len(wanted)
     assert sorted(result.outcome for result in inner) == sorted(str(node.outcome) for node in nodes)
+
+
+@pytest.mark.behaviour("L08", "O01")
+@pytest.mark.parametrize("how", ["behind the cap", "behind a write", "of a turn"])
+async def test_a_call_that_had_not_begun_has_its_node(how: str) -> None:
+    """What the batch ended before its turn is in the record as cancelled, and nothing of it ran."""
+    ran: list[int] = []
+
+    async def fatal() -> str:
+        raise FatalToolError("gone")
+
+    async def later(number: int) -> str:
+        ran.append(number)
+        return str(number)
+
+    async def outer(toolbox: Toolbox) -> str:
+        calls = [("fatal", {}), ("later", {"number": 1}), ("later", {"number": 2})]
+        await toolbox.batch(calls, concurrency=1 if how == "behind the cap" else None)
+        return "never"
+
+    effect: Any = None if how == "behind the cap" else "write"
+    tools = [
+        ToolDefinition("fatal", "d", None, fatal, effect=effect),
+        ToolDefinition("later", "d", None, later, effect=effect),
+        ToolDefinition("outer", "d", None, outer),
+    ]
+    turn = [ask("fatal"), ask("later", {"number": 1}, "c2"), ask("later", {"number": 2}, "c3")]
+    ended = await scripted(tools, turn if how == "of a turn" else ask("outer"), tool_calls="all").run()
+    assert isinstance(ended.error, FatalToolError)
+    assert ran == []
+    nodes = ended.nodes("later")
+    assert [(node.outcome, node.error, node.input["number"]) for node in nodes] == [
+        ("cancelled", "it had not begun", 1),
+        ("cancelled", "it had not begun", 2),
+    ]
+    assert {node.parent_id for node in nodes} == {ended.node("fatal").parent_id}

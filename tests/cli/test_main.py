@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -11,8 +12,12 @@ import pytest
 
 from thena_core.cli import main
 from thena_core.cli.commands import run
+from thena_core.cli.demo import chosen_provider
 from thena_core.cli.problems import exit_code, one_line
 from thena_core.errors import ProviderError, ThenaError
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = ["run", "shop:app", "wie viel, bitte? ▸", "--no-report", "--verbose"]
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -28,8 +33,8 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         pytest.param(["demo", "file"], "file is a file, not a folder", id="file"),
         pytest.param(["demo", ".", "?", "--model", "gpt"], "--model gpt: write it as SERVICE:NAME", id="no-service"),
         pytest.param(["demo", ".", "?", "--model", "openai:"], "the model's name is missing", id="no-name"),
-        pytest.param(["demo", ".", "?", "--model", "ollama:x"], "the provider for ollama is not there yet", id="later"),
         pytest.param(["demo", ".", "?", "--model", "acme:x"], "unknown service 'acme'", id="unknown-service"),
+        pytest.param(["demo", ".", "?", "--model", "olama:x"], 'Did you mean "ollama"?', id="misspelt-service"),
         pytest.param(["demo", ".", "a", "b"], "unexpected extra argument", id="too-many"),
         pytest.param(["demo", "--colour"], "No such option: --colour", id="unknown-option"),
         pytest.param(["dmo"], "No such command 'dmo'", id="unknown-command"),
@@ -83,6 +88,20 @@ def test_failures(error: Exception, line: str) -> None:
     assert (exit_code(error), one_line(error)) == (1, line)
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_a_terminal_that_lacks_signs(shop: Path, encoding: str) -> None:
+    """Signs that the terminal has not are replaced, and cost neither the answer nor the exit code."""
+    result = subprocess.run(
+        [sys.executable, "-c", "import sys\nfrom thena_core.cli import main\nsys.exit(main())", *RUN],
+        cwd=shop,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )
+    assert (result.returncode, result.stdout.decode(encoding)) == (0, "Tea costs 3 euros.\n")
+    assert b"chat FakeProvider" in result.stderr
+
+
 def test_without_the_extra() -> None:
     """Without typer and rich `--version` works, and everything else says what to install."""
     script = (
@@ -94,3 +113,16 @@ def test_without_the_extra() -> None:
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert result.stdout.endswith("0 1\n")
     assert result.stderr == 'error: typer and rich not installed: pip install "thena-core[cli]"\n'
+
+
+@pytest.mark.parametrize(
+    ("model", "shown"),
+    [
+        pytest.param("openai:gpt-5-mini", "OpenAIProvider(model='gpt-5-mini')", id="openai"),
+        pytest.param("anthropic:claude-x", "AnthropicProvider(model='claude-x')", id="anthropic"),
+        pytest.param("ollama:qwen3:0.6b", "OllamaProvider(model='qwen3:0.6b')", id="a-name-with-a-colon"),
+    ],
+)
+def test_models_of_the_demo(model: str, shown: str) -> None:
+    """`--model SERVICE:NAME` makes the provider of the service."""
+    assert repr(chosen_provider(model)) == shown

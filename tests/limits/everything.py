@@ -23,6 +23,7 @@ from thena_core import (
     ToolOutput,
     agent,
     loop,
+    parallel,
     workflow,
 )
 from thena_core.providers import ChatRequest, ChatTurn, Provider
@@ -181,7 +182,9 @@ def app_of(ledger: Ledger) -> Thena:
         ask("nested"),
     ]
     made = agent(provider=Plays(*script), tools=tools, prompt=Prompt("p"), tool_calls="all")(Hooks)
-    flow = workflow(steps=[loop([made], until=answered)])(type("Flow", (), {"__module__": __name__}))
+    flow = workflow(steps=[parallel([loop([inner]), inner]), loop([made], until=answered)])(
+        type("Flow", (), {"__module__": __name__})
+    )
     app = Thena(flow, container=container_of(ledger), log=ledger.events.append)
     app.use(tool=deny)
     app.use(chat=ask_model)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.hooks.scripted import ask
 from tests.limits.scenes import actor, starts
-from thena_core import Budget, CallNext, Thena, ToolCall, ToolOutput, hookimpl, tool
+from thena_core import Budget, CallNext, Thena, ToolCall, ToolOutput, hookimpl, loop, parallel, tool, workflow
 from thena_core.providers import ChatTurn
 from thena_tools import ParallelTool
 
@@ -86,3 +86,14 @@ async def garbage(app: Thena) -> Counter[str]:
         gc.set_debug(0)
         gc.garbage.clear()
         gc.enable()
+
+
+@pytest.mark.behaviour("Q03", "W06")
+async def test_steps_beside_each_other_leave_nothing() -> None:
+    """The branches of a run refer to it, and it lets go of them."""
+    agents = [actor([look], *[turn for _ in range(6) for turn in (ask("look"), "done")]) for _ in range(2)]
+    flow = workflow(steps=[parallel([loop([one]) for one in agents])])(type("Flow", (), {"__module__": __name__}))
+    async with Thena(flow) as app:
+        await app.run("go")
+        left = await garbage(app)
+    assert not left

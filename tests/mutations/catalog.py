@@ -10,7 +10,7 @@ LAYERS = "thena_core/calls/layers.py"
 POLICY = "thena_core/calls/policy.py"
 AROUND = "thena_core/hooks/around.py"
 CHAT = "thena_core/providers/chat.py"
-AGENTS = "thena_core/agents.py"
+TURNS = "thena_core/turns.py"
 
 AFTER = """        if after:
             handler = layers.after_hooks(handler, after[::-1])
@@ -42,7 +42,7 @@ LOOKED_AT_FIRST = {
     "chat": "tests/test_middleware.py",
     "budget": "tests/test_middleware.py",
     "error policy": "tests/calls/test_failure.py",
-    "output": "tests/calls/test_observe.py",
+    "output": "tests/calls/test_cleaned.py",
     "an interrupted call": "tests/test_history.py",
     "tools that write": "tests/calls/test_batch.py",
     "a tool may keep": "tests/hooks/test_after_tool.py",
@@ -228,11 +228,11 @@ MUTATIONS = (
         '"""Make the outcome agree with what the model is going to read."""\n',
         '"""Do nothing."""\n    return\n',
     ),
-    Mutation("output not cleaned", AGENTS, "clean(output.content)", "output.content"),
+    Mutation("output not cleaned", TURNS, "clean(output.content)", "output.content"),
     Mutation("output not cut", "thena_core/calls/observe.py", "if len(text) <= limit:", "if True:"),
     Mutation(
         "an interrupted call has no result in the history",
-        AGENTS,
+        TURNS,
         "            except BaseException:\n                history.append(_answer(request, inv.output))\n                raise\n",
         "            except BaseException:\n                raise\n",
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,13 +23,16 @@ def blocks(language: str) -> list[str]:
 @pytest.mark.behaviour("P01", "P02")
 def test_the_plugin_works(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
     """The page's plugin, installed as its pyproject says, gives what the page shows."""
-    [plugin, app], [toml], [shown] = blocks("python"), blocks("toml"), blocks("text")
+    [plugin, app, test], [toml], [shown] = blocks("python"), blocks("toml"), blocks("text")
     project = tomllib.loads(toml)["project"]
     plugins = project["entry-points"]["thena.plugins"]
-    files = {"thena_audit/__init__.py": "", "thena_audit/plugin.py": plugin}
+    files = {"acme_audit/__init__.py": "", "acme_audit/plugin.py": plugin}
     install(project["name"], project["version"], plugins=plugins, requires=project["dependencies"], files=files)
     exec(compile(app, "docs/plugins.md", "exec"), {"__name__": "app"})  # noqa: S102 - that is what the page is for
     assert capsys.readouterr().out == shown
+    names: dict[str, Any] = {"__name__": "test"}
+    exec(compile(test, "docs/plugins.md", "exec"), names)  # noqa: S102 - the same
+    names["test_it_conforms"]()
 
 
 def test_every_hook_is_listed() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.proof.checks import Limits
+from tests.proof.asked import Limits
 from tests.proof.model import LEAVES, OUTER, PACKED, AppSpec, Call, Layer, Leaf, PluginSpec
 
 
@@ -39,7 +39,7 @@ befores = layers("keep", "keep", "rewrite", "rewrite", "answer", "deny", "raise"
 afters = layers("keep", "keep", "reword", "reword", "flag", "mend", "raise")
 middlewares = st.builds(
     Layer,
-    st.sampled_from(["pass", "pass", "pass", "answer", "deny", "hide", "raise", "twice", "nonsense"]),
+    st.sampled_from(["pass", "pass", "pass", "answer", "deny", "hide", "hide", "raise", "twice", "nonsense"]),
     st.integers(0, 3),
     st.booleans(),
 )
@@ -63,7 +63,7 @@ apps = st.builds(
 )
 
 written = st.sampled_from(["valid"] * 6 + ["lenient", "invalid", "malformed", "unknown"])
-done = st.sampled_from(["ok"] * 6 + ["fail", "group", "cancels", "stubborn", "fatal", "fatal group"])
+done = st.sampled_from(["ok"] * 5 + ["fail", "group", "cancels", "stubborn", "stubborn", "fatal", "fatal group"])
 
 
 @st.composite
@@ -77,7 +77,7 @@ def calls(draw: Any, depth: int = 2, *, as_mapping: bool = False) -> Call:
             how = "valid"
         return Call(
             draw(st.sampled_from(LEAVES)), how, how == "valid" and not as_mapping and value > 1, value, draw(done),
-            draw(st.sampled_from([0, 0, 1, 4])),
+            draw(st.sampled_from([0, 0, 1, 1, 4])),
         )  # fmt: skip
     if kind == 6:
         return Call(PACKED, "valid", inner=tuple(draw(st.lists(_inside(PACKED, depth), min_size=2, max_size=3))))
@@ -110,7 +110,10 @@ limits = st.one_of(
     ),
 )
 stops = st.builds(
-    Stop, st.sampled_from(["abort", "cancel", "deadline", "cancel_call"]), st.integers(1, 14), st.booleans()
+    Stop,
+    st.sampled_from(["abort", "cancel", "deadline", "cancel_call", "time passes"]),
+    st.integers(1, 14),
+    st.booleans(),
 )
 turn = st.lists(calls(), min_size=1, max_size=3).map(tuple)
 operations = st.builds(

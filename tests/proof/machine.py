@@ -8,24 +8,19 @@ import threading
 from collections import Counter
 from collections.abc import Awaitable, Coroutine, Sequence
 from typing import Any, ClassVar
+from unittest import mock
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from tests.hooks.scripted import assert_legal
-from tests.proof.apps import LONG, build
-from tests.proof.checks import (
-    Finished,
-    Limits,
-    check_history,
-    check_nothing_left,
-    check_operation,
-    check_seen_by_all,
-    ran,
-    said,
-)
+from tests.proof.apps import build
+from tests.proof.asked import Finished, Limits, ran, said
+from tests.proof.checks import check_nothing_left, check_operation, check_seen_by_all
 from tests.proof.draws import Operation, Stop, apps, calls, limits, operations, stops
 from tests.proof.model import AppSpec, Call, numbered
+from tests.proof.recorded import check_history
+from tests.proof.tools import LONG
 from tests.proof.world import Answer, FakeTime, Note, World
 from thena_core import Budget, EndsRun, Event, Message, RunAborted, RunResult, ThenaError
 from thena_core.run import current
@@ -228,8 +223,9 @@ class NoWayAround(RuleBasedStateMachine):
                 world.fired = False
             elif stop.how == "abort":
                 handle.abort("enough")
-            elif stop.how == "deadline":
+            elif stop.how in ("deadline", "time passes"):
                 self.loop.now += 2 * LONG
+                return stop.how == "deadline"
             else:
                 running = [inv.id for inv in (handle._run and handle._run.calls) or ()]
                 world.fired = bool(running) and handle.cancel_call(running[0])
@@ -246,7 +242,8 @@ class NoWayAround(RuleBasedStateMachine):
         alarm.daemon = True
         alarm.start()
         try:
-            result = self.loop.run_until_complete(task)
+            with mock.patch("time.monotonic", self.loop.time):  # the loop's clock is that one, elsewhere, too
+                result = self.loop.run_until_complete(task)
         finally:
             alarm.cancel()
         check_nothing_left(self.loop)
@@ -313,7 +310,7 @@ class NoWayAround(RuleBasedStateMachine):
         perhaps = bool(world.enders or world.ending_threads)
         failed = isinstance(outcome, BaseException)
         ending = isinstance(outcome, EndsRun) and not isinstance(outcome, RunAborted)
-        if not world.fired or stop is None or stop.how == "cancel_call":
+        if not world.fired or stop is None or stop.how in ("cancel_call", "time passes"):
             assert surely <= failed <= perhaps, f"{outcome!r} with {world.enders}"
             assert not failed or ending, repr(outcome)
             return

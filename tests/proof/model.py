@@ -76,6 +76,11 @@ def identify(name: str, raw: Any) -> str:
     return f"{'p' if name == PACKED and 'calls' in str(raw) else ''}{found.group(1)}"
 
 
+def shown(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a call's arguments, those of packed calls as they were written."""
+    return {name: [dict(part) for part in value] if name == "calls" else value for name, value in arguments.items()}
+
+
 def numbered(call: Call, keys: Iterator[int]) -> Call:
     """Give a call, and each call in it, a key of its own."""
     return dataclasses.replace(

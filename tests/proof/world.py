@@ -99,6 +99,8 @@ class World:
     ending_threads: list[str] = field(default_factory=list)
     exceeded: Counter[str] = field(default_factory=Counter)
     chats: Counter[str] = field(default_factory=Counter)
+    inside: set[str] = field(default_factory=set)
+    beside: dict[str, set[str]] = field(default_factory=dict)
     opened: int = 0
     sessions: set[int] = field(default_factory=set)
     used_closed: int = 0
@@ -158,6 +160,15 @@ class World:
             self.loop.call_soon(self._hush, turns - 1, operation)
         elif operation == self._operation:
             self.silent = True
+
+    def enter(self, ident: str) -> None:
+        """Note that a leaf begins its work, and which others are at it."""
+        self.beside[ident] = set(self.inside)
+        self.inside.add(ident)
+
+    def leave(self, ident: str) -> None:
+        """Note that a leaf has done its work."""
+        self.inside.discard(ident)
 
     def ends(self, ident: str) -> None:
         """Note that a call is about to end its run; a thread may have been abandoned by now."""

@@ -10,14 +10,17 @@ import pytest
 from tests.providers.loopback import completion, tool_call
 from thena_core.errors import ProviderError
 from thena_core.messages import ChatTurn, Message, ToolRequest, Usage
-from thena_core.providers import Price
-from thena_core.providers.openai_wire import effective_status, encode_message, read_turn
+from thena_core.providers import ChatRequest, Price
+from thena_core.providers.answer import turn_of
+from thena_core.providers.openai_wire import effective_status, encode_message, read_answer
 from thena_core.providers.reply import Reply
 
 
 def read(body: Any, history: tuple[Message, ...] = (), price: Price | None = None, status: int = 200) -> ChatTurn:
     text = body if isinstance(body, str) else json.dumps(body)
-    return read_turn(Reply(status, {}, text.encode()), history, price, "openai", "")
+    answer = read_answer(Reply(status, {}, text.encode()), price, "openai", "")
+    taken = {wanted.id for message in history for wanted in message.tool_requests}
+    return turn_of(answer, ChatRequest([]), provider="openai", rescue=True, attempts=1, taken=taken)
 
 
 def calls_of(*entries: Any, history: tuple[Message, ...] = ()) -> list[ToolRequest]:

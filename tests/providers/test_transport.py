@@ -10,8 +10,10 @@ import pytest
 
 from tests.providers.loopback import Answer, Loopback
 from thena_core.errors import ProviderError
-from thena_core.providers.reply import Reply
-from thena_core.providers.transport import Limits, Retry, Timeout, Transport, retry_after, shown
+from thena_core.providers.client import Limits, Timeout
+from thena_core.providers.reply import Reply, shown
+from thena_core.providers.retry import Retry, retry_after
+from thena_core.providers.transport import Transport
 
 NOON = 1_792_567_650.0
 """2026-10-21 07:27:30 UTC, the clock of the tests."""
@@ -249,7 +251,7 @@ def test_one_client_per_event_loop(loopback: Loopback) -> None:
     async def twice() -> None:
         for _ in range(2):
             await sender.post(f"{loopback.url}/x", b"{}", {})
-        clients.append(await sender._client())
+        clients.append(await sender.clients.current())
 
     asyncio.run(twice())
     asyncio.run(twice())
@@ -283,7 +285,7 @@ async def test_opens_again_after_it_was_closed(loopback: Loopback) -> None:
     await sent(sender, loopback)
     await sender.aclose()
     assert (await sent(sender, loopback)).body == b"fine"
-    assert sender._opened == {}
+    assert sender.clients.opened == {}
 
 
 def test_addresses_are_shown_without_secrets() -> None:

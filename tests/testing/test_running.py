@@ -160,3 +160,16 @@ def test_it_is_loaded_when_asked_for() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+async def test_a_tool_that_calls_others() -> None:
+    """The result is that of the tool, also where it called others before it ended."""
+
+    @tool
+    async def ask_around(toolbox: Toolbox) -> str:
+        """Asks a tool that there is not."""
+        return (await toolbox["other"]({})).content
+
+    result = await run_tool(ask_around)
+    assert (result.call.name, result.outcome) == ("ask_around", "ok")
+    assert result.output.content.startswith('unknown tool "other"')

@@ -29,15 +29,35 @@ async def run_together(
         timeout: Seconds for each call.
 
     Raises:
+        ValueError: For a concurrency below 1, or a timeout that is none.
         EndsRun: As itself, never in a group; the other calls are cancelled and awaited first, and what had finished
             stays in its invocation.
     """
-    limit = concurrency or MAX_CONCURRENCY
+    limit = MAX_CONCURRENCY if concurrency is None else concurrency
+    if limit < 1 or (timeout is not None and not timeout > 0):
+        raise ValueError(f"[thena] batch(concurrency={limit}, timeout={timeout}): at least 1, and seconds above 0.")
+    if not calls:
+        return []
     gate = asyncio.Semaphore(limit) if len(calls) > limit else None
     ordered = [call for call in calls if call[2] is not None and call[2].effect in ("write", "destructive")]
     tasks = [asyncio.create_task(_one(call, gate, timeout)) for call in calls if call not in ordered]
     if ordered:
         tasks.append(asyncio.create_task(_in_order(ordered, gate, timeout)))
+    try:
+        await together(tasks)
+    except BaseException:
+        for _, inv, _ in calls:
+            _never_begun(inv)
+        raise
+    return [inv.output for _, inv, _ in calls if inv.output is not None]
+
+
+async def together(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Wait for tasks; where one fails, or the waiting is cancelled, the others are cancelled and awaited first.
+
+    Raises:
+        BaseException: The decisive failure, as itself and never in a group.
+    """
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
@@ -45,7 +65,6 @@ async def run_together(
     failure = _first_failure(tasks)
     if failure is not None:
         raise failure
-    return [inv.output for _, inv, _ in calls if inv.output is not None]
 
 
 async def _one(call: Call, gate: asyncio.Semaphore | None, timeout: float | None) -> None:
@@ -55,7 +74,17 @@ async def _one(call: Call, gate: asyncio.Semaphore | None, timeout: float | None
         inv.output = await handler(inv)
     else:
         async with gate:
+            if inv.run.ended is not None:  # while this one waited
+                raise inv.run.ended
             inv.output = await handler(inv)
+
+
+def _never_begun(inv: Invocation) -> None:
+    """Give a call that the batch ended before its turn a node: the record shows everything that was asked for."""
+    recorder = inv.run.recorder
+    if recorder is not None and inv.node is None:
+        node = inv.node = recorder.open("tool", inv.name, inv.parent, inv.raw, inv.position)
+        recorder.close(node, "error", outcome="cancelled", error="it had not begun")
 
 
 async def _in_order(calls: Sequence[Call], gate: asyncio.Semaphore | None, timeout: float | None) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
-from thena_core._render import qualified_name
+from thena_core._render import qualified_name, said_by
 from thena_core.call import Handler, ToolMiddleware
 from thena_core.calls import layers, policy
 from thena_core.calls.declared import ToolSource, read_tool
@@ -91,6 +91,7 @@ class ToolsetBuilder:
                 tools[name] = tool
                 if not any_state:
                     problems.extend(_state_problems(tool, owner, state))
+        problems.extend(_taken_aliases(sources))
         return Draft(tools, state)
 
     async def compose(self, draft: Draft, hooks: Mapping[str, Hook]) -> Toolset:
@@ -98,14 +99,18 @@ class ToolsetBuilder:
 
         Raises:
             DependencyError: Where a constructor fails.
+            ToolDefinitionError: Where a tool's `schema_for` fails.
         """
         before = [hook for hook in [hooks.get("before_tool"), *self.plugin_before] if hook is not None]
         after = [hook for hook in [hooks.get("after_tool"), *self.plugin_after] if hook is not None]
         plain: dict[str, Handler] = {}
         explained: dict[str, Explanation] = {}
-        for name, tool in draft.tools.items():
-            source = tool.source
+        definitions: list[ToolDefinition] = []
+        for name, inspected in draft.tools.items():
+            tool, source = inspected, inspected.source
             instance = source.instance if source.cls is None else await self.resolver.instance(source.cls)
+            tool = _shown(tool, instance, others=[one for one in draft.tools.values() if one is not tool])
+            definitions.append(tool.definition)
             handler = make_handler(tool, instance, self.threads)
             plain[name], names = self._wrap(tool, handler, before, after)
             explained[name] = Explanation(tool.definition, tool.filled, names, source.origin)
@@ -113,7 +118,7 @@ class ToolsetBuilder:
         unknown = layers.after_hooks(unknown, after[::-1]) if after else unknown
         recorded = {name: layers.record(handler) for name, handler in plain.items()}
         handlers = Handlers(plain, recorded, unknown, layers.record(unknown))
-        return Toolset([tool.definition for tool in draft.tools.values()], handlers, explained, draft.state)
+        return Toolset(definitions, handlers, explained, draft.state)
 
     def _inspected(self, source: ToolSource, problems: list[Exception]) -> Inspected | None:
         """Inspect a tool once, also where several agents list it."""
@@ -178,6 +183,38 @@ def _clash(first: ToolSource, second: ToolSource, owner: str) -> list[Exception]
     name = first.definition.name
     places = f"{first.origin} and {second.origin}"
     return [ToolDefinitionError(f'[thena] Two tools are named "{name}" in {owner}: {places}. Rename one of them.')]
+
+
+def _taken_aliases(sources: Mapping[str, ToolSource]) -> list[Exception]:
+    """List the aliases that another tool has, too, as its name or its alias: the model's call would have two owners."""
+    found: list[Exception] = []
+    taken = dict(sources)
+    for source in sources.values():
+        for alias in source.definition.aliases:
+            first = taken.setdefault(alias, source)
+            if first is not source:
+                text = f'[thena] "{alias}" is an alias of {source.origin} and already means {first.origin}.'
+                found.append(ToolDefinitionError(f"{text} Take the alias away, or leave one of the tools out."))
+    return found
+
+
+def _shown(tool: Inspected, instance: Any, others: Sequence[Inspected]) -> Inspected:
+    """Let a tool whose schema depends on the agent's other tools say what the model sees (`schema_for`)."""
+    schema_for = getattr(instance, "schema_for", None)
+    if schema_for is None:
+        return tool
+    try:
+        schema = schema_for([other.definition for other in others])
+    except Exception as error:
+        raise ToolDefinitionError(f"[thena] schema_for of {tool.source.origin} failed: {said_by(error)}") from error
+    if schema is None:
+        return tool
+    if not isinstance(schema, Mapping) or cast("Mapping[str, Any]", schema).get("type") != "object":
+        raise ToolDefinitionError(
+            f"[thena] schema_for of {tool.source.origin} returned no JSON Schema of an object: "
+            f'write {{"type": "object", "properties": …}}, or None for the tool\'s own schema.'
+        )
+    return replace(tool, definition=replace(tool.definition, json_schema=schema))
 
 
 def _state_problems(tool: Inspected, owner: str, state: type | None) -> list[Exception]:

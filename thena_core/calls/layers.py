@@ -20,10 +20,17 @@ from thena_core.definition import ToolDefinition
 from thena_core.errors import BudgetExceededError, EndsRun, HookError, RunAborted
 from thena_core.hooks.around import Middleware, call_around
 from thena_core.hooks.chain import Hook
+from thena_core.messages import CutOff
 from thena_core.output import Outcome, ToolOutput
 from thena_core.run import Place, current, passes
 from thena_core.schema.model import ArgumentsSchema
 from thena_core.schema.parse import recover
+
+NOT_WHOLE = (
+    "not run: the answer hit its output limit (or was stopped by the service), so this call may lack its end and was "
+    "discarded. Send it again, smaller: in several steps, or with shorter arguments."
+)
+"""What the model reads in place of the result of a call that was cut off."""
 
 
 def record(inner: Handler) -> Handler:
@@ -100,7 +107,12 @@ def unknown_tool(names: Sequence[str]) -> Handler:
 
     async def unknown(inv: Invocation) -> ToolOutput:
         inv.outcome = "unknown"
-        known = f"the tools are: {listed(names, 50)}" if names else "there are no tools"
+        # a tool that calls the others is none of them
+        others = names if inv.outer is None else [name for name in names if name != inv.outer.name]
+        known = f"the tools are: {listed(others, 50)}" if others else "there are no tools"
+        alike = [name for name in others if name.casefold() == inv.name.strip().casefold()]
+        if len(alike) > 1:
+            known = f"the name is ambiguous: {listed(alike, 50)}; {known}"
         return ToolOutput(f'unknown tool "{inv.name[:80]}" — {known}', is_error=True)
 
     return unknown
@@ -114,6 +126,9 @@ def validate(inner: Handler, definition: ToolDefinition, schema: ArgumentsSchema
         inv.definition = definition
         inv.schema = schema
         raw = inv.raw
+        if type(raw) is CutOff:
+            inv.outcome = "invalid"
+            return ToolOutput(NOT_WHOLE, is_error=True)
         try:
             inv.args = validate_json(raw) if type(raw) is str else validate_python(raw)
         except Exception as error:  # noqa: BLE001 - an author's validator may raise anything

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from thena_core.call import Handler, Invocation, ToolCall, ToolResult, settle
 from thena_core.calls.batch import Call, run_together
 from thena_core.calls.explain import Explanation
 from thena_core.definition import ToolDefinition
+from thena_core.messages import ToolRequest
 from thena_core.output import ToolOutput
 from thena_core.run import Run
 
@@ -27,7 +28,7 @@ class Handlers:
 class Toolset:
     """The tools of one agent, each with every layer around it; frozen once the app is built."""
 
-    __slots__ = ("_by_name", "definitions", "explained", "handlers", "state")
+    __slots__ = ("_by_name", "aliases", "definitions", "explained", "handlers", "state")
 
     def __init__(
         self,
@@ -41,6 +42,7 @@ class Toolset:
         self.explained = explained
         self.state = state
         self._by_name = {definition.name: definition for definition in definitions}
+        self.aliases = {alias: definition.name for definition in definitions for alias in definition.aliases}
 
     def handler(self, run: Run, name: str) -> Handler:
         """Return the one way to call a tool in this run; an unknown name has a handler, too."""
@@ -52,6 +54,16 @@ class Toolset:
     def definition(self, name: str) -> ToolDefinition | None:
         """Return a tool's definition."""
         return self._by_name.get(name)
+
+    def real_name(self, name: str) -> str:
+        """Return the tool's own name where a model wrote one of its aliases, else the name as it is."""
+        return self.aliases.get(name, name)
+
+    def real_names(self, requests: Sequence[ToolRequest]) -> Sequence[ToolRequest]:
+        """Put the tools' own names into calls, for the layers and for the history: a service may refuse an alias."""
+        if not any(request.name in self.aliases for request in requests):
+            return requests
+        return [replace(request, name=self.real_name(request.name)) for request in requests]
 
 
 class Toolbox:
@@ -76,7 +88,7 @@ class Toolbox:
         return sum(1 for _ in self)
 
     def __contains__(self, name: object) -> bool:
-        return any(definition.name == name for definition in self)
+        return name != self._inv.name and isinstance(name, str) and self._toolset.definition(name) is not None
 
     def __getitem__(self, name: str) -> BoundTool:
         return BoundTool(self, name)
@@ -111,6 +123,7 @@ class Toolbox:
 
     def _prepare(self, name: str, arguments: Mapping[str, Any] | str) -> Call:
         outer, toolset = self._inv, self._toolset
+        name = toolset.real_name(name)
         index = self._calls
         self._calls += 1
         raw = arguments if isinstance(arguments, str) else dict(arguments)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from thena_core._render import did_you_mean, listed
 from thena_core.budget import Budget
-from thena_core.cli.problems import ANSWERED, STOPPED_EARLY, UsageProblem
+from thena_core.cli.problems import ANSWERED, EARLY, STOPPED_EARLY, UsageProblem
+from thena_core.cli.show import facts_of, printable, report_line, say
 
 if TYPE_CHECKING:
     from thena_core.app import Thena
@@ -22,7 +23,8 @@ QUESTION = "How do I install this?"
 MAX_TOOL_CALLS = 60
 """What the demo spends at most, whoever the model is."""
 
-EARLY = frozenset({"budget", "exhausted", "fails"})
+SERVICES = {"openai": "gpt-5-mini", "anthropic": "claude-haiku-4-5", "ollama": "qwen3"}
+"""The services that `--model` takes, and a model of each for messages."""
 
 
 def run_demo(folder: Path | None, question: str | None, model: str | None) -> int:
@@ -44,7 +46,7 @@ def run_demo(folder: Path | None, question: str | None, model: str | None) -> in
     from thena_core.demo.app import build_demo, has_batch_tool  # noqa: PLC0415 - a wrong command needs no framework
 
     if provider is None:
-        say("model: a stand-in that follows fixed rules, no language model (--model openai:NAME takes a real one)")
+        say("model: a stand-in that follows fixed rules, no language model (--model SERVICE:NAME takes a real one)")
     if not has_batch_tool():
         say("thena-tools is not installed, so nothing is read in a batch: pip install thena-tools")
     result = asyncio.run(ask(build_demo(place, provider), question or QUESTION))
@@ -54,8 +56,10 @@ def run_demo(folder: Path | None, question: str | None, model: str | None) -> in
 
 async def ask(app: Thena, question: str) -> RunResult:
     """Run the app once and close it."""
+    from thena_core.cli.running import run_to_end  # noqa: PLC0415 - a wrong command needs no framework
+
     async with app:
-        return await app.run(question, budget=Budget(max_tool_calls=MAX_TOOL_CALLS))
+        return await run_to_end(app.start(question, budget=Budget(max_tool_calls=MAX_TOOL_CALLS)))
 
 
 def default_folder() -> Path:
@@ -80,44 +84,30 @@ def checked_folder(folder: Path) -> Path:
 
 
 def chosen_provider(model: str) -> Provider:
-    """Return the provider that `SERVICE:NAME` means.
+    """Return the provider that `SERVICE:NAME` means; a name may hold colons itself, as those of Ollama do.
 
     Raises:
-        UsageProblem: For a service that Thena does not know, or not yet.
+        UsageProblem: For a service that Thena does not know, and where the name is missing.
     """
     service, _, name = model.partition(":")
+    if service not in SERVICES:
+        known = listed(SERVICES)
+        raise UsageProblem(
+            f"--model {model}: unknown service {service!r}; known are {known}.{did_you_mean(service, SERVICES)}"
+        )
     if not name:
-        raise UsageProblem(f'--model {model}: the model\'s name is missing, as in "openai:gpt-5-mini"')
-    if service == "openai":
-        from thena_core.providers import OpenAIProvider  # noqa: PLC0415 - loads the HTTP client
+        raise UsageProblem(f'--model {model}: the model\'s name is missing, as in "{service}:{SERVICES[service]}"')
+    from thena_core import providers  # noqa: PLC0415 - each loads the HTTP client when it is looked up
 
-        return OpenAIProvider(model=name)
-    if service in {"anthropic", "ollama"}:
-        raise UsageProblem(f"--model {model}: the provider for {service} is not there yet; openai:NAME works today")
-    raise UsageProblem(f"--model {model}: unknown service {service!r}; known are openai, anthropic and ollama")
+    if service == "openai":
+        return providers.OpenAIProvider(name)
+    return providers.AnthropicProvider(name) if service == "anthropic" else providers.OllamaProvider(name)
 
 
 def print_result(result: RunResult) -> None:
     """Print the answer, then what it took and where the report lies."""
-    usage = result.usage
-    facts = [f"{usage.chat_calls} model calls", f"{usage.tool_calls} tool calls"]
-    if usage.prompt_tokens or usage.completion_tokens:
-        facts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens")
-    if usage.cost_usd is not None:
-        facts.append(f"${usage.cost_usd:.4f}")
-    facts.append(f"{usage.elapsed:.2f} s")
     print(printable(str(result.output)) if result.output is not None else "(no answer)")
-    print(f"\nusage: {', '.join(facts)}; stopped by: {result.stopped_by}")
-    if result.report_path is not None:
-        report = Path(os.path.relpath(result.report_path))
-        print(f"report: {report / 'index.html'} and {report / 'report.json'}")
-
-
-def printable(text: str) -> str:
-    """Replace control characters: what a file holds must not steer the terminal that shows it."""
-    return "".join(char if char.isprintable() or char in "\n\t" else "�" for char in text)
-
-
-def say(line: str) -> None:
-    """Print a line for the person at the terminal, apart from the answer."""
-    print(line, file=sys.stderr)
+    print(f"\n{facts_of(result)}")
+    report = report_line(result)
+    if report is not None:
+        print(report)

@@ -22,9 +22,10 @@ PATIENCE = 5.0
 
 def services_of(run: Run) -> RunServices:
     """Return a run's services, made at their first use."""
-    if run.services is None:
-        run.services = RunServices()
-    found: RunServices = run.services
+    whole = run.whole
+    if whole.services is None:
+        whole.services = RunServices()
+    found: RunServices = whole.services
     return found
 
 

@@ -9,15 +9,20 @@ from thena_core.messages import ChatTurn, Message, ToolRequest, Usage
 from thena_core.providers.base import ChatRequest, Provider, Sampling
 
 if TYPE_CHECKING:
+    from thena_core.providers.anthropic import AnthropicProvider
+    from thena_core.providers.client import Limits, Timeout
+    from thena_core.providers.ollama import OllamaProvider
     from thena_core.providers.openai import OpenAIProvider
     from thena_core.providers.price import Price
-    from thena_core.providers.transport import Limits, Retry, Timeout
+    from thena_core.providers.retry import Retry
 
 __all__ = [
+    "AnthropicProvider",
     "ChatRequest",
     "ChatTurn",
     "Limits",
     "Message",
+    "OllamaProvider",
     "OpenAIProvider",
     "Price",
     "Provider",
@@ -31,11 +36,13 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     homes = {
-        "Limits": "transport",
+        "AnthropicProvider": "anthropic",
+        "Limits": "client",
+        "OllamaProvider": "ollama",
         "OpenAIProvider": "openai",
         "Price": "price",
-        "Retry": "transport",
-        "Timeout": "transport",
+        "Retry": "retry",
+        "Timeout": "client",
     }
     if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

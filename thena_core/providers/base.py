@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from thena_core.context import Context
@@ -46,6 +46,8 @@ class ChatRequest:
         sampling: Neutral sampling settings.
         tool_calls: `one` asks the service for one call a turn where it can, `all` takes what comes.
         on_text: Called with each piece of text as it arrives; `None` means that nobody listens, so do not stream.
+        kept: Where a provider keeps, under itself as the key, what it made of the messages already sent. A request
+            belongs to one agent in one run, so nothing of a run stays behind in a provider that runs share.
     """
 
     messages: list[Message]
@@ -54,6 +56,7 @@ class ChatRequest:
     sampling: Sampling | None = None
     tool_calls: ToolCalls = "one"
     on_text: Callable[[str], None] | None = None
+    kept: dict[object, Any] = field(default_factory=dict[object, Any], repr=False, compare=False)
 
 
 class Provider(ABC):

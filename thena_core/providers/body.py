@@ -15,8 +15,12 @@ def encoded(body: Mapping[str, Any]) -> bytes:
         ValueError: For `NaN`, or a value that contains itself.
         RecursionError: For values nested beyond Python's depth.
     """
-    text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=as_plain)
-    return whole(text).encode()
+    return compact(body).encode()
+
+
+def compact(value: Any) -> str:
+    """Write a value as JSON without spaces; raises as `encoded` does."""
+    return whole(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=as_plain))
 
 
 def as_plain(value: object) -> Any:

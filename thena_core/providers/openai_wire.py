@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from thena_core.definition import ToolDefinition
-from thena_core.messages import ChatTurn, Message, ToolRequest, Usage
+from thena_core.messages import Message, ToolRequest, Usage
+from thena_core.providers.answer import Answer, AskedCall, identified
 from thena_core.providers.base import Sampling
 from thena_core.providers.body import argument_text, whole
 from thena_core.providers.price import Price
@@ -17,28 +19,69 @@ from thena_core.providers.reply import MAX_MESSAGE, Reply, brief, excerpt, failu
 MAX_NUMBER = 2**53
 """Up to here a `float` holds every integer."""
 
+EXTRA = "openai"
+"""Under this name a message keeps what the service wants back with it."""
+
+REASONING = ("reasoning_content", "reasoning", "reasoning_details", "thought_signature", "extra_content")
+"""The fields of a message in which services put the model's reasoning, or a signature of it."""
+
+SENT_BACK = ("reasoning_content", "reasoning_details", "extra_content")
+"""Those that go back with a message that calls tools, unless the user says otherwise."""
+
+_STATUS_OF_WORD = {
+    "overloaded": 529,
+    "rate_limit": 429,
+    "too_many": 429,
+    "unavailable": 503,
+    "timeout": 504,
+    "server": 500,
+}
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _CACHED_ELSEWHERE = ("num_cached_tokens", "cached_tokens", "prompt_cache_hit_tokens")
 """Where Mistral, Hugging Face's router and DeepSeek put what OpenAI puts in `prompt_tokens_details`."""
 
 
-def encode_message(message: Message) -> dict[str, Any]:
-    """Write one entry of the history."""
+def encode_message(message: Message, *, reasoning: bool | None = None, empty: str | None = None) -> dict[str, Any]:
+    """Write one entry of the history.
+
+    Args:
+        message: The entry.
+        reasoning: Whether the model's reasoning goes back with it; `None`: as far as services want it (`wanted_back`).
+        empty: The content of a message that only calls tools; OpenAI's own form is `None`.
+    """
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.tool_call_id or "", "content": message.content}
     entry: dict[str, Any] = {"role": message.role, "content": message.content}
-    if message.role == "assistant" and message.tool_requests:
-        # OpenAI's own form of "no text": the key stays, as strict servers want it
-        entry["content"] = message.content or None
+    if message.role != "assistant":
+        return entry
+    kept = mapping((message.extra or {}).get(EXTRA))
+    extras = mapping(kept.get("calls"))
+    if message.tool_requests:
+        # the key stays also where there is no text, as strict servers want it
+        entry["content"] = message.content or empty
         entry["tool_calls"] = [
             {
                 "id": wanted.id,
                 "type": "function",
                 "function": {"name": legal_name(wanted.name), "arguments": argument_text(wanted.arguments)},
+                **mapping(extras.get(wanted.id)),
             }
             for wanted in message.tool_requests
         ]
-    return entry
+    return entry | wanted_back(kept, reasoning=reasoning, calls_tools=bool(message.tool_requests))
+
+
+def wanted_back(kept: Mapping[str, Any], *, reasoning: bool | None, calls_tools: bool) -> dict[str, Any]:
+    """Choose what of a model's reasoning goes back to the service.
+
+    Services that want it (DeepSeek, Kimi, GLM, OpenRouter, Gemini) want it with messages that call tools, in the field
+    in which it came. `reasoning` alone does not go: who sends it (Groq, Ollama, vLLM) does not ask for it, and strict
+    servers refuse fields that they do not know.
+    """
+    if reasoning is False:
+        return {}
+    fields = REASONING if reasoning else SENT_BACK if calls_tools else ()
+    return {name: kept[name] for name in fields if kept.get(name)}
 
 
 def legal_name(name: str) -> str:
@@ -78,16 +121,34 @@ def effective_status(reply: Reply) -> int:
     """Return the status that counts for trying again: routers answer 200 and put the real status into the body."""
     if not reply.is_success or b'"error"' not in reply.body:
         return reply.status
-    code = str(mapping(mapping(reply.json()).get("error")).get("code"))
-    return int(code) if re.fullmatch(r"[45]\d\d", code) else reply.status
+    answer = mapping(reply.json())
+    return status_in(answer.get("error"), reply.status)
 
 
-def read_turn(reply: Reply, history: Iterable[Message], price: Price | None, provider: str, secret: str) -> ChatTurn:
-    """Read an answer.
+def status_in(error: Any, status: int) -> int:
+    """Return the HTTP status that an error inside an answer stands for: its code, or what its type means.
+
+    Args:
+        error: The error's JSON.
+        status: What counts where the error says nothing.
+    """
+    facts = mapping(error)
+    for key in ("code", "status", "status_code", "type"):
+        value = facts.get(key)
+        if re.fullmatch(r"[45]\d\d", str(value)):
+            return int(str(value))
+        words = value.lower() if isinstance(value, str) else ""
+        found = next((known for word, known in _STATUS_OF_WORD.items() if word in words), None)
+        if found is not None:
+            return found
+    return status
+
+
+def read_answer(reply: Reply, price: Price | None, provider: str, secret: str) -> Answer:
+    """Read an answer that came as a whole.
 
     Args:
         reply: The answer.
-        history: What was sent, whose call ids are taken.
         price: What the tokens cost, or `None` for what the service reports.
         provider: The provider's name, for errors.
         secret: The key, for masking.
@@ -102,15 +163,21 @@ def read_turn(reply: Reply, history: Iterable[Message], price: Price | None, pro
     message = mapping(first.get("message"))
     error = answer.get("error") or first.get("error")
     if error or not message:
-        raise failure(reply, provider, missing(reply, first, error, secret), secret)
+        known = replace(reply, status=status_in(error, reply.status))
+        raise failure(known, provider, missing(reply, first, error, secret), secret)
     finish_reason = first.get("finish_reason")
-    return ChatTurn(
-        content=whole(text_in(message.get("content")) or text_in(message.get("refusal"))),
-        tool_requests=read_calls(message.get("tool_calls"), history),
+    return Answer(
+        content=text_in(message.get("content")) or text_in(message.get("refusal")),
+        calls=asked_calls(message.get("tool_calls")),
         usage=read_usage(answer.get("usage"), price),
         finish_reason=finish_reason if isinstance(finish_reason, str) else None,
-        meta={"attempts": reply.attempts},
+        extra=reasoning_of(message),
     )
+
+
+def reasoning_of(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what services may want back with a message: its reasoning in their several fields, and signatures."""
+    return {name: message[name] for name in REASONING if message.get(name)}
 
 
 def missing(reply: Reply, first: Mapping[str, Any], error: Any, secret: str) -> str:
@@ -143,37 +210,29 @@ def text_of(part: Any) -> str:
     return ""
 
 
-def read_calls(entries: Any, history: Iterable[Message]) -> list[ToolRequest]:
-    """Read the calls of an answer; fillers without a name and arguments are none.
-
-    An id that is missing, or taken by another call, is replaced by one derived from the position in the history: two
-    calls with one id could not be answered, and a random one would change a history that is replayed.
-    """
-    found: list[tuple[Any, Mapping[str, Any]]] = []
+def asked_calls(entries: Any) -> list[AskedCall]:
+    """Read the calls of an answer; fillers without a name and arguments are none."""
+    found: list[AskedCall] = []
     for entry in items(entries) or [entries]:
-        function = mapping(mapping(entry).get("function"))
+        call = mapping(entry)
+        function = mapping(call.get("function"))
         if function.get("name") or function.get("arguments"):
-            found.append((mapping(entry).get("id"), function))
-    if not found:
-        return []
+            call_id, extra = call.get("id"), call.get("extra_content")
+            found.append(
+                AskedCall(
+                    str(call_id) if call_id else "",
+                    str(function.get("name") or ""),
+                    read_arguments(function.get("arguments")),
+                    {"extra_content": extra} if extra else None,
+                )
+            )
+    return found
+
+
+def read_calls(entries: Any, history: Iterable[Message]) -> list[ToolRequest]:
+    """Read the calls of an answer, with ids that no call of the history has."""
     taken = {wanted.id for message in history for wanted in message.tool_requests}
-    given = {str(call_id) for call_id, _ in found if call_id}
-    calls: list[ToolRequest] = []
-    for raw_id, function in found:
-        call_id = whole(str(raw_id)) if raw_id else ""
-        if not call_id or call_id in taken:
-            call_id = free_id(taken | given, len(taken) + 1)
-        taken.add(call_id)
-        name = whole(str(function.get("name") or ""))
-        calls.append(ToolRequest(call_id, name, read_arguments(function.get("arguments"))))
-    return calls
-
-
-def free_id(taken: set[str], number: int) -> str:
-    """Return the first `call_<n>`, from the given number on, that no call has."""
-    while f"call_{number}" in taken:
-        number += 1
-    return f"call_{number}"
+    return identified(asked_calls(entries), taken, (), {})
 
 
 def read_arguments(arguments: Any) -> str | Mapping[str, Any]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from thena_core._render import shortened
 from thena_core.errors import ProviderError
@@ -87,6 +88,7 @@ def failure(reply: Reply, provider: str, problem: str, secret: str = "") -> Prov
         status=reply.status,
         request_id=brief(request_id, MAX_EXCERPT, secret) if request_id else None,
         attempts=reply.attempts,
+        retry_after=reply.retry_after,
     )
 
 
@@ -153,3 +155,9 @@ def masked(text: str, secret: str = "") -> str:
     text = _BEARER.sub("Bearer ***", text)
     text = _KEY_LIKE.sub(r"\1\2***", text)
     return _USERINFO.sub("//***@", text)
+
+
+def shown(url: str) -> str:
+    """Write an address for a reader: without user, password and query, which may be secrets."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, cast
 
@@ -68,12 +69,23 @@ def dictionary_type(schema: Mapping[str, Any], tool: str) -> tuple[Any, dict[str
             problems = sorted(validator.iter_errors(value), key=lambda found: list(map(str, found.absolute_path)))
         except RecursionError:
             raise PydanticCustomError("too_deep", "nested too deep") from None
+        if not problems and not _is_finite(value):
+            raise PydanticCustomError("not_finite", "NaN and Infinity are no JSON numbers")
         if problems:
             # the paths travel along, so that a list sent as text can be decoded where the schema wants a list
             raise PydanticCustomError("json_schema", "{text}", _facts(problems))
         return value
 
     return Annotated[dict[str, Any], AfterValidator(check)], own
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether every number is one; `NaN` passes as a number with every schema."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(map(_is_finite, cast("dict[str, Any]", value).values()))
+    return not isinstance(value, list) or all(map(_is_finite, cast("list[Any]", value)))
 
 
 def _facts(problems: list[Any]) -> dict[str, Any]:

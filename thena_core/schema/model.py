@@ -229,7 +229,7 @@ def _assemble(
 
 
 def _closed(schema: Any) -> Any:
-    """Refuse unknown fields at every depth, except where the author's own type sets `extra`."""
+    """Refuse unknown fields, and `NaN`, which is no JSON, at every depth, except where the author allows them."""
     if isinstance(schema, dict):
         node = cast("dict[str, Any]", schema)
         copy: dict[str, Any] = {
@@ -241,6 +241,8 @@ def _closed(schema: Any) -> Any:
             copy["config"] = {**copy.get("config", {}), "extra_fields_behavior": "forbid"}
             if copy["type"] == "typed-dict":
                 copy["extra_behavior"] = "forbid"
+        if copy.get("type") == "float":
+            copy.setdefault("allow_inf_nan", False)
         return copy
     if isinstance(schema, list):
         return [_closed(part) for part in cast("list[Any]", schema)]

@@ -33,6 +33,7 @@ _DECODABLE = {
 }
 _OUTSIDE_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|$)|,\s*+(?=[}\]])|\b(?:True|False|None)\b', re.DOTALL)
 """A string is taken whole, to the end of the text where it is not closed: no place is read twice."""
+_LONG_NUMBER = re.compile(r'"([^"\\]{1,100})"\s*:\s*-?\d{4000}')
 _LITERALS = {"True": "true", "False": "false", "None": "null"}
 
 
@@ -148,6 +149,9 @@ def _loaded(raw: str | bytes) -> Any:
             value = attempt(text)
             if isinstance(value, dict):
                 return cast("dict[str, Any]", value)
+    long = _LONG_NUMBER.search(text) if isinstance(problem, ValueError) else None
+    if long is not None and not isinstance(problem, json.JSONDecodeError):  # Python's own limit, worded for its users
+        raise InvalidArgumentsError(f"invalid arguments — {long[1]}: a number with too many digits") from None
     raise InvalidArgumentsError(f"malformed arguments — not valid JSON: {problem}") from None
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
 import venv
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 from tests.plugins.packages import sources
+from tests.release.environments import Environment
 
 ROOT = Path(__file__).resolve().parents[3]
 SCENARIOS = Path(__file__).with_name("scenarios.py")
@@ -44,8 +44,10 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "pip", "--python", str(python), "install", *options, *map(str, wheels)]
     subprocess.run(command, check=True)
     [site] = (folder / "env").glob("**/site-packages")
-    # a path in a .pth is searched, but the .pth files there are not read: the editable project stays out
-    (site / "third_party.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    third = folder / "third"
+    third.mkdir()
+    Environment(folder / "env", third).link()  # nothing of this repository, which is installed editable here
+    (site / "third_party.pth").write_text(f"{third}\n", encoding="utf-8")
     return python
 
 

@@ -1,68 +1,18 @@
-"""The distributions: what their wheels hold, and that installed wheels are found."""
+"""The distributions: what their wheels and sdists hold, and that installed wheels are found."""
 
 from __future__ import annotations
 
 import configparser
 import json
 import subprocess
-import sys
-import sysconfig
-import tomllib
-import venv
+import tarfile
 from pathlib import Path
-from typing import Any
 from zipfile import ZipFile
 
 import pytest
 
 import thena_core
-
-ROOT = Path(__file__).resolve().parents[1]
-PROJECTS = sorted(
-    [ROOT / "pyproject.toml", ROOT / "thena_tools" / "pyproject.toml", *ROOT.glob("plugins/thena_*/pyproject.toml")]
-)
-
-
-def project(path: Path) -> dict[str, Any]:
-    return tomllib.loads(path.read_text(encoding="utf-8"))["project"]
-
-
-@pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Every distribution's wheel, by the distribution's name."""
-    built: dict[str, Path] = {}
-    for path in PROJECTS:
-        folder = tmp_path_factory.mktemp("wheel")
-        command = [
-            sys.executable,
-            "-m",
-            "build",
-            "--wheel",
-            "--no-isolation",
-            "--outdir",
-            str(folder),
-            str(path.parent),
-        ]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert result.returncode == 0, result.stdout + result.stderr
-        [built[project(path)["name"]]] = folder.glob("*.whl")
-    return built
-
-
-@pytest.fixture(scope="module")
-def installed(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment that has the wheels, and this one's third-party packages by path."""
-    folder = tmp_path_factory.mktemp("env")
-    venv.create(folder, with_pip=False)
-    scripts = folder / ("Scripts" if sys.platform == "win32" else "bin")
-    python = scripts / "python"
-    options = ["--quiet", "--no-deps", "--no-index", "--disable-pip-version-check"]
-    command = [sys.executable, "-m", "pip", "--python", str(python), "install", *options, *map(str, wheels.values())]
-    subprocess.run(command, check=True)
-    [site] = folder.glob("**/site-packages")
-    # A path in a .pth is searched, but the .pth files there are not read: the editable project stays out.
-    (site / "third_party.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-    return python
+from tests.release.environments import PROJECTS, ROOT, Distribution, Environment, project
 
 
 def names_in(wheel: Path) -> set[str]:
@@ -96,13 +46,18 @@ def test_licences() -> None:
 
 
 def test_core_wheel(wheels: dict[str, Path]) -> None:
-    """The wheel of thena-core holds every module, the files they read at run time, and nothing else."""
+    """The wheel of thena-core holds every module, the files they read at run time, the fixtures, and nothing else."""
     files = [path.relative_to(ROOT) for path in (ROOT / "thena_core").rglob("*") if path.is_file()]
     caches = ("__pycache__", ".mypy_cache", ".ruff_cache")
     tracked = {path.as_posix() for path in files if not any(part in caches for part in path.parts)}
     names = {name for name in names_in(wheels["thena-core"]) if ".dist-info/" not in name}
-    assert names == tracked
-    assert names >= {"thena_core/py.typed", "thena_core/record/template.html", "thena_core/demo/explorer.agent.md"}
+    assert names == tracked | {"pytest_thena.py"}
+    assert names >= {
+        "thena_core/py.typed",
+        "thena_core/record/template.html",
+        "thena_core/demo/explorer.agent.md",
+        "thena_core/cli/scaffolds/every/dot_gitignore.tmpl",
+    }
     assert entry_points_of(wheels["thena-core"])["console_scripts"] == {"thena": "thena_core.cli:main"}
 
 
@@ -114,7 +69,17 @@ def test_tools_wheel(wheels: dict[str, Path]) -> None:
     assert entry_points_of(wheels["thena-tools"])["thena.tools"] == {"parallel": "thena_tools.parallel:ParallelTool"}
 
 
-def test_installed_tools_are_found(installed: Path, tmp_path: Path) -> None:
+def test_sdists(distributions: dict[str, Distribution]) -> None:
+    """Each sdist, from which its wheel was built, has licence, README and type marker, and no cache or report."""
+    for name, distribution in distributions.items():
+        with tarfile.open(distribution.sdist) as archive:
+            names = {Path(*Path(member).parts[1:]).as_posix() for member in archive.getnames()}
+        assert {"LICENSE", "README.md", "pyproject.toml", "PKG-INFO"} <= names, name
+        assert any(member.endswith("py.typed") for member in names), name
+        assert not [member for member in names if "__pycache__" in member or member.startswith("report/")], name
+
+
+def test_installed_tools_are_found(installed: Environment, tmp_path: Path) -> None:
     """In an environment with the wheels `ParallelTool` is found by its entry point, and loads from the wheel."""
     script = (
         "import json, thena_core\n"
@@ -124,21 +89,21 @@ def test_installed_tools_are_found(installed: Path, tmp_path: Path) -> None:
         "import thena_tools\n"
         "print(json.dumps([tool.__name__, thena_core.__file__, thena_tools.__file__]))\n"
     )
-    result = subprocess.run([installed, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    result = subprocess.run([installed.python, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     name, *files = json.loads(result.stdout)
     assert name == "ParallelTool"
-    assert all(Path(file).is_relative_to(installed.parents[1]) for file in files)
+    assert all(Path(file).is_relative_to(installed.folder) for file in files)
 
 
-def test_installed_command(installed: Path, tmp_path: Path) -> None:
+def test_installed_command(installed: Environment, tmp_path: Path) -> None:
     """The installed command `thena` runs."""
-    command = [installed.parent / "thena", "--version"]
+    command = [installed.scripts / "thena", "--version"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert result.stdout == f"thena {project(ROOT / 'pyproject.toml')['version']}\n"
 
 
-@pytest.mark.parametrize("name", ["demo", "test", "check", "setup"])
+@pytest.mark.parametrize("name", ["demo", "test", "check", "setup", "release-check"])
 def test_scripts_are_executable(name: str) -> None:
     """A fresh clone can run the scripts as the README writes them."""
     path = ROOT / "scripts" / name
