@@ -111,6 +111,8 @@ class Runner:
             raise
         try:
             result = _result(run, stopped_by)
+            if run.root is None:  # nobody looked
+                return result
             path = await self._observers.write(run, stopped_by, given.report)
             return result if path is None else replace(result, report_path=path)
         finally:
@@ -121,7 +123,7 @@ class Runner:
         task = run.task = asyncio.current_task()
         run.baseline = 0 if task is None else task.cancelling()
         self._runs.add(run)
-        logs.run_started(run.id)
+        logged = logs.run_started(run.id)
         try:
             result = await work
         except BaseException as error:
@@ -138,7 +140,8 @@ class Runner:
                 aborted = await self._aborted(run, None)
                 self._failed(run, aborted)
                 raise aborted
-            logs.run_ended(run.id, result if isinstance(result, str) else "called", run.started)
+            if logged:
+                logs.run_ended(run.id, result if isinstance(result, str) else "called", run.started)
             return result
         finally:
             run.task = None

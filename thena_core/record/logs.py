@@ -72,10 +72,12 @@ def log_step(event: Event) -> None:
         _log(logger, level, f"{step} ended{took} ({event.id})", extra)
 
 
-def run_started(run_id: str) -> None:
-    """Log that a run starts."""
-    if _RUNS.isEnabledFor(logging.INFO):
+def run_started(run_id: str) -> bool:
+    """Log that a run starts; return whether the program's logging takes that, and so its end."""
+    wanted = _RUNS.isEnabledFor(logging.INFO)
+    if wanted:
         _log(_RUNS, logging.INFO, f"run {run_id} started", {"run_id": run_id})
+    return wanted
 
 
 def run_ended(run_id: str, how: str, started: float) -> None:
@@ -86,10 +88,9 @@ def run_ended(run_id: str, how: str, started: float) -> None:
         how: Why it ended, in a word.
         started: When it started, in seconds of `time.perf_counter()`.
     """
-    if _RUNS.isEnabledFor(logging.INFO):
-        seconds = time.perf_counter() - started
-        extra = {"run_id": run_id, "outcome": how, "duration_ms": seconds * 1000}
-        _log(_RUNS, logging.INFO, f"run {run_id} ended after {seconds:.3f} s: {how}", extra)
+    seconds = time.perf_counter() - started
+    extra = {"run_id": run_id, "outcome": how, "duration_ms": seconds * 1000}
+    _log(_RUNS, logging.INFO, f"run {run_id} ended after {seconds:.3f} s: {how}", extra)
 
 
 def run_failed(run_id: str, error: BaseException, started: float, redact: Redactor, *, is_asked_for: bool) -> None:
