@@ -15,7 +15,7 @@ from thena_core.errors import EndsRun, NestingError, ResourceCloseError, ThenaEr
 from thena_core.messages import History, Message
 from thena_core.output import ToolOutput
 from thena_core.record.tree import Node
-from thena_core.run import Place, Run, RunResult, StoppedBy, current
+from thena_core.run import Place, Run, RunResult, StoppedBy, current, worded
 from thena_core.steps import BuiltWorkflow
 
 T = TypeVar("T")
@@ -59,8 +59,7 @@ async def carry_out(
             await clean_up(run, None)
     except BaseException as error:
         if recorder is not None and node is not None:
-            text = str(error) if isinstance(error, ThenaError) else type(error).__name__
-            recorder.close(node, "error", error=text)
+            recorder.close(node, "error", error=worded(run, error))
         raise
     finally:
         current.reset(token)

@@ -319,6 +319,14 @@ def passes(error: BaseException) -> bool:
     return False
 
 
+def worded(run: Run, error: BaseException) -> str:
+    """Say for the record what ended a step: an abort by its reason, what is ours in its own words, else the class."""
+    if isinstance(error, asyncio.CancelledError):
+        reason = run.top.abort_reason
+        return "cancelled" if reason is None else f"aborted: {reason}"
+    return str(error) if isinstance(error, ThenaError) else type(error).__name__
+
+
 @dataclass(slots=True)
 class Place:
     """Where the code that asks is: in which run, under which node (`None` when nobody looks)."""

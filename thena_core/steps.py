@@ -10,10 +10,9 @@ from typing import Any, Protocol
 
 from thena_core.calls.batch import together
 from thena_core.context import Context
-from thena_core.errors import EndsRun
 from thena_core.messages import History
 from thena_core.record.tree import Kind, Node
-from thena_core.run import LoopState, Place, Run, StoppedBy, current
+from thena_core.run import LoopState, Place, Run, StoppedBy, current, worded
 
 
 class Step(Protocol):
@@ -209,7 +208,7 @@ async def _recorded(
         await work(run, node)
     except BaseException as error:
         if recorder is not None and node is not None:
-            recorder.close(node, "error", error=str(error) if isinstance(error, EndsRun) else type(error).__name__)
+            recorder.close(node, "error", error=worded(run, error))
         raise
     if recorder is not None and node is not None:
         recorder.close(node)

@@ -22,7 +22,7 @@ from thena_core.messages import CUT_OFF, ChatTurn, CutOff, Message, ToolRequest
 from thena_core.output import ToolOutput
 from thena_core.providers.base import ChatHandler, ChatRequest, ChatStep, Provider
 from thena_core.record.tree import Node
-from thena_core.run import Run, being_cancelled, passes
+from thena_core.run import Run, being_cancelled, passes, worded
 
 INTERRUPTED = "interrupted: the run ended before this call was answered; it may or may not have taken effect"
 """The result in the history of a call that was never answered, so that the history stays legal for every service."""
@@ -76,8 +76,7 @@ class BuiltAgent:
         try:
             await take_turn(run, node)
         except BaseException as error:
-            text = str(error) if isinstance(error, EndsRun) else type(error).__name__
-            recorder.close(node, "error", error=text)
+            recorder.close(node, "error", error=worded(run, error))
             raise
         recorder.close(node, output=run.response)
 

@@ -216,3 +216,18 @@ async def test_no_further_step_begins(looped: bool) -> None:
             await app.run("go")
         await assert_undisturbed()
     assert (len(first.provider.requests), len(second.provider.requests)) == (1, 0)
+
+
+@pytest.mark.behaviour("X01", "O01")
+async def test_the_record_says_why() -> None:
+    """Every step that an abort ended says so in the words of who aborted, and not by an exception's name."""
+
+    async def quits(ctx: Context) -> str:
+        ctx.abort("the client left")
+        await asyncio.Event().wait()
+        return "never"
+
+    ended = await scripted([ToolDefinition("quits", "d", None, quits)], ask("quits")).run()
+    assert isinstance(ended.error, RunAborted)
+    failed = {event.kind: event.error for event in ended.events if event.phase == "end" and event.status == "error"}
+    assert failed == dict.fromkeys(("tool", "agent", "loop", "workflow"), "aborted: the client left")

@@ -22,7 +22,7 @@ from thena_core.hooks.around import Middleware, call_around
 from thena_core.hooks.chain import Hook
 from thena_core.messages import CutOff
 from thena_core.output import Outcome, ToolOutput
-from thena_core.run import Place, current, passes
+from thena_core.run import Place, current, passes, worded
 from thena_core.schema.model import ArgumentsSchema
 from thena_core.schema.parse import recover
 
@@ -46,9 +46,8 @@ def record(inner: Handler) -> Handler:
             output = await inner(inv)
         except BaseException as error:
             outcome = _outcome_of(error)
-            text = str(error) if isinstance(error, EndsRun) else type(error).__name__
             shown = inv.output.content if inv.output is not None else None
-            recorder.close(node, "error", outcome=outcome, error=text, output=shown)
+            recorder.close(node, "error", outcome=outcome, error=worded(inv.run, error), output=shown)
             raise
         finally:
             current.reset(token)

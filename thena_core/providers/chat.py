@@ -9,6 +9,7 @@ from thena_core.errors import ThenaError
 from thena_core.hooks.around import Middleware, call_around
 from thena_core.messages import ChatTurn
 from thena_core.providers.base import ChatCall, ChatHandler, ChatMiddleware, ChatStep
+from thena_core.run import passes, worded
 
 
 def chat_handler(around: Sequence[ChatMiddleware]) -> tuple[ChatHandler, ChatHandler]:
@@ -55,7 +56,7 @@ def record(inner: ChatHandler) -> ChatHandler:
         try:
             turn = await inner(step)
         except BaseException as error:
-            text = str(error) if isinstance(error, ThenaError) else said_by(error)
+            text = worded(step.run, error) if passes(error) or isinstance(error, ThenaError) else said_by(error)
             recorder.close(node, "error", error=text)
             raise
         if turn.meta is not None:
