@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, NoReturn
 
 from thena_core._render import said_by
 from thena_core.errors import BudgetExceededError
@@ -61,19 +61,19 @@ class Budget:
         fields["mode"] = mode
         fields["on_exceeded"] = on_exceeded
         for limit in (max_duration, max_chat_calls, max_tool_calls, max_tokens, max_cost_usd):
-            if limit is not None:
-                self._check(limit)
+            if limit is not None and not limit >= 0:
+                self._refuse()
         if tools:
             for quota in tools.values():
-                self._check(quota)
+                if not quota >= 0:
+                    self._refuse()
         if on_exceeded is not None and inspect.iscoroutinefunction(on_exceeded):
             raise ValueError("[thena] Budget(on_exceeded=…) is `async def`, and nobody awaits it; write `def`.")
         if mode not in ("stop", "throw"):
             raise ValueError(f'[thena] Budget(mode={mode!r}): write mode="stop" or mode="throw".')
 
-    def _check(self, limit: float) -> None:
-        if not limit >= 0:
-            raise ValueError(f"[thena] {self!r}: a limit is a number from 0 up, or None for none.")
+    def _refuse(self) -> NoReturn:
+        raise ValueError(f"[thena] {self!r}: a limit is a number from 0 up, or None for none.")
 
 
 class RunUsage(NamedTuple):
@@ -104,43 +104,30 @@ class Tracker:
     Everything happens between two awaits of one event loop, so a check and its count cannot be torn apart.
     """
 
-    __slots__ = (
-        "budget",
-        "cached_tokens",
-        "chat_calls",
-        "completion_tokens",
-        "cost_usd",
-        "deadline",
-        "ends_at",
-        "exceeded",
-        "is_plain",
-        "max_chat_calls",
-        "max_tool_calls",
-        "parent",
-        "prompt_tokens",
-        "quotas",
-        "settled",
-        "tool_calls",
-        "used_quotas",
-    )
+    # defaults of the class, not set one by one: one is made per run, and most limit little
+    chat_calls: int = 0
+    tool_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float | None = None
+    exceeded: BudgetExceededError | None = None
+    deadline: float | None = None
+    ends_at: float | None = None
+    used_quotas: dict[str, int] | None = None
+    quotas: Mapping[str, int] | None = None
+    settled: Budget | None = None  # the budget, where it limits what is known only after a model call
+    max_chat_calls: float = math.inf
+    max_tool_calls: float = math.inf
+    is_plain: bool = True
+    """Nothing to look at but two counts: no run above, no quota, deadline, tokens or money, and nothing exceeded."""
 
     def __init__(self, budget: Budget | None = None, parent: Tracker | None = None) -> None:
         self.budget = budget
         self.parent = parent
-        self.chat_calls = 0
-        self.tool_calls = 0
-        self.prompt_tokens = 0
-        self.completion_tokens = 0
-        self.cached_tokens = 0
-        self.cost_usd: float | None = None
-        self.exceeded: BudgetExceededError | None = None
-        self.deadline: float | None = None if parent is None else parent.deadline
-        self.ends_at: float | None = None
-        self.used_quotas: dict[str, int] | None = None
-        self.quotas: Mapping[str, int] | None = None
-        self.settled: Budget | None = None  # the budget, where it limits what is known only after a model call
-        self.is_plain = parent is None  # nothing to walk: no run above, no quota, no deadline
-        self.max_chat_calls = self.max_tool_calls = math.inf
+        if parent is not None:
+            self.deadline = parent.deadline
+            self.is_plain = False
         if budget is None:
             return
         if budget.max_chat_calls is not None:
@@ -149,6 +136,7 @@ class Tracker:
             self.max_tool_calls = budget.max_tool_calls
         if budget.max_tokens is not None or budget.max_cost_usd is not None:
             self.settled = budget
+            self.is_plain = False
         if budget.tools:
             self.quotas, self.used_quotas = budget.tools, {}
             self.is_plain = False
@@ -208,10 +196,6 @@ class Tracker:
         Raises:
             BudgetExceededError: Where a limit forbids it; whether it stops the run or is thrown is in `stops`.
         """
-        plain = self.is_plain and self.exceeded is None and self.settled is None
-        if plain and self.chat_calls < self.max_chat_calls:
-            self.chat_calls += 1  # the common case: no run above, no quota, no deadline, nothing to settle
-            return
         tracker: Tracker | None = self
         while tracker is not None:
             if tracker.exceeded is not None:
@@ -243,6 +227,7 @@ class Tracker:
         """Note that a limit was reached, for everybody below, and return the error that says so."""
         stops = self.budget is None or self.budget.mode == "stop"
         over = BudgetExceededError(limit, allowed, used, stops=stops)
+        self.is_plain = False
         if self.exceeded is None:
             self.exceeded = over
             if self.budget is not None and self.budget.on_exceeded is not None:

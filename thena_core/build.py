@@ -242,7 +242,17 @@ class Assembly:
         form = answer_form(spec.output, name)
         layers = tuple(qualified_name(function) for function in around)
         self._agents[cls, state] = BuiltAgent(
-            name, spec, system, toolset, hooks, chat, chat_recorded, provider, form, layers
+            name,
+            spec,
+            system,
+            toolset,
+            hooks,
+            chat,
+            chat_recorded,
+            provider,
+            form,
+            layers,
+            is_plain=not hooks and form is None,
         )
 
     def _provider(self, cls: type, spec: AgentSpec) -> Callable[[Run], Provider]:

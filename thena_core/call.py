@@ -39,27 +39,20 @@ class Invocation:
     It refers to no view of itself: with such a cycle each call would wait for the garbage collector.
     """
 
-    __slots__ = (
-        "args",
-        "cancelled",
-        "definition",
-        "id",
-        "index",
-        "name",
-        "node",
-        "outcome",
-        "outer",
-        "output",
-        "parent",
-        "position",
-        "raw",
-        "run",
-        "schema",
-        "services",
-        "time_limit",
-        "toolset",
-        "turn",
-    )
+    # defaults of the class, not set one by one: most calls need none of them, and one of these is made per call
+    parent: Node | None = None
+    outer: Invocation | None = None
+    index: int = 0
+    position: int | None = None  # in the record, where it was asked for together with others
+    args: Any = None
+    outcome: Outcome = "ok"
+    node: Node | None = None
+    output: ToolOutput | None = None
+    definition: ToolDefinition | None = None
+    schema: ArgumentsReader | None = None
+    time_limit: float | None = None
+    services: dict[str, Any] | None = None
+    cancelled: bool = False
 
     def __init__(
         self,
@@ -77,20 +70,13 @@ class Invocation:
         self.id = call_id
         self.name = name
         self.raw = raw
-        self.parent = parent
-        self.outer = outer
-        self.index = index
-        self.position: int | None = None  # in the record, where it was asked for together with others
         self.turn = run.turns
-        self.args: Any = None
-        self.outcome: Outcome = "ok"
-        self.node: Node | None = None
-        self.output: ToolOutput | None = None
-        self.definition: ToolDefinition | None = None
-        self.schema: ArgumentsReader | None = None
-        self.time_limit: float | None = None
-        self.services: dict[str, Any] | None = None
-        self.cancelled = False
+        if parent is not None:
+            self.parent = parent
+        if outer is not None:
+            self.outer = outer
+        if index:
+            self.index = index
 
     @property
     def max_output_chars(self) -> int:

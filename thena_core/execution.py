@@ -45,9 +45,9 @@ async def carry_out(
     try:
         try:
             if run.tracker.is_timed:
-                await in_time(run, lambda: workflow.step(run, node))
+                await in_time(run, lambda: workflow.steps.step(run, node))
             else:
-                await workflow.step(run, node)
+                await workflow.steps.step(run, node)
         except BaseException as error:
             if run.parent is None:
                 run.tell("the run is ending")
@@ -250,10 +250,10 @@ def opening(
     Raises:
         ValueError: For a text that is no history.
     """
-    if isinstance(history, str | bytes):
-        messages = History.from_json(history)
+    if history is None:
+        messages = History()
     else:
-        messages = History(history) if history else History()
+        messages = History.from_json(history) if isinstance(history, str | bytes) else History(history)
     if memory is not None:
         messages.extend([Message("user", memory)] if isinstance(memory, str) else memory)
     if message is not None:

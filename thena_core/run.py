@@ -108,39 +108,33 @@ class LoopState:
 class Run:
     """The state of one run; private to the framework, which hands out a `Context`."""
 
-    __slots__ = (
-        "abort_reason",
-        "agents",
-        "baseline",
-        "branch_of",
-        "calls",
-        "context",
-        "data",
-        "disposers",
-        "ended",
-        "history",
-        "id",
-        "loop",
-        "loop_ended",
-        "nested",
-        "on_text",
-        "output",
-        "parent",
-        "recorder",
-        "requests",
-        "response",
-        "root",
-        "services",
-        "started",
-        "state",
-        "stop_event",
-        "stopped_by",
-        "stopping",
-        "task",
-        "tool_errors",
-        "tracker",
-        "turns",
-    )
+    # defaults of the class, not set one by one: most runs need few of them
+    data: Any = None
+    state: Any = None
+    recorder: Recorder | None = None
+    root: Node | None = None
+    parent: Run | None = None
+    branch_of: Run | None = None  # for a step taken beside others: the run that it is a part of
+    on_text: Callable[[str], None] | None = None
+    context: Any = None  # a Context, until the run has ended
+    services: Any = None  # di.keeper's, made at the first run-scoped service
+    disposers: list[Callable[[], Any]] | None = None
+    nested: int = 0
+    ended: EndsRun | None = None
+    abort_reason: str | None = None
+    stopping: str | None = None
+    stop_event: asyncio.Event | None = None
+    task: asyncio.Task[Any] | None = None
+    baseline: int = 0
+    calls: dict[Any, asyncio.Task[Any] | None] | None = None  # by invocation: some services repeat ids
+    output: Any = None
+    stopped_by: StoppedBy | None = None
+    loop_ended: StoppedBy | None = None
+    loop: LoopState | None = None
+    requests: Sequence[ToolRequest] = ()
+    response: str = ""
+    tool_errors: int = 0
+    turns: int = 0
 
     def __init__(
         self,
@@ -159,30 +153,10 @@ class Run:
         self.state = state
         self.tracker = tracker if tracker is not None else Tracker()
         self.recorder = recorder
-        self.root: Node | None = None
-        self.parent = parent
-        self.branch_of: Run | None = None  # for a step taken beside others: the run that it is a part of
-        self.on_text: Callable[[str], None] | None = None if parent is None else parent.on_text
-        self.context: Any = None  # a Context, until the run has ended
         self.agents: dict[Any, Any] = {}
-        self.services: Any = None  # di.keeper's, made at the first run-scoped service
-        self.disposers: list[Callable[[], Any]] | None = None
-        self.nested = 0
-        self.ended: EndsRun | None = None
-        self.abort_reason: str | None = None
-        self.stopping: str | None = None
-        self.stop_event: asyncio.Event | None = None
-        self.task: asyncio.Task[Any] | None = None
-        self.baseline = 0
-        self.calls: dict[Any, asyncio.Task[Any] | None] | None = None  # by invocation: some services repeat ids
-        self.output: Any = None
-        self.stopped_by: StoppedBy | None = None
-        self.loop_ended: StoppedBy | None = None
-        self.loop: LoopState | None = None
-        self.requests: Sequence[ToolRequest] = ()
-        self.response = ""
-        self.tool_errors = 0
-        self.turns = 0
+        if parent is not None:
+            self.parent = parent
+            self.on_text = parent.on_text
         self.started = time.perf_counter()
 
     @property

@@ -48,24 +48,21 @@ class BuiltLoop:
         return self._iterate(run, None) if run.recorder is None else _recorded(run, parent, "loop", self._iterate)
 
     async def _iterate(self, run: Run, node: Node | None) -> None:
-        fails = iterations = 0
-        over = False
+        fails = 0
         stopped_by: StoppedBy = "exhausted"
         steps, until = self.steps, self.until
         around = run.loop
         state = run.loop = LoopState(0, 0, self.max_iterations)
         top = run.top
-        while iterations < self.max_iterations:
-            iterations += 1
-            state.iteration = iterations
+        for iteration in range(1, self.max_iterations + 1):
+            state.iteration = iteration
             state.fails = fails
             for step in steps:
                 await step.step(run, node)
                 if run.stopped_by is not None or top.stopped_by is not None or top.abort_reason is not None:
-                    over = True
+                    stopped_by = run.stopped_by or top.stopped_by or "stop"
                     break
-            if over:
-                stopped_by = run.stopped_by or top.stopped_by or "stop"
+            if stopped_by != "exhausted":
                 break
             fails = fails + 1 if run.tool_errors and run.turn.tool_error else 0
             done = until(run)
@@ -77,7 +74,7 @@ class BuiltLoop:
                 break
         run.loop_ended = "answered" if stopped_by == "until" and self.answers else stopped_by
         if node is not None:
-            node.meta.update(iterations=iterations, fails=fails, stopped_by=stopped_by)
+            node.meta.update(iterations=state.iteration, fails=fails, stopped_by=stopped_by)
         if stopped_by in self.endings:
             await self.endings[stopped_by].step(run, node)
         run.loop = around
@@ -140,17 +137,13 @@ class BuiltWorkflow:
 
     Attributes:
         name: What the record calls it.
-        steps: What a run of it does.
+        steps: What a run of it does, as one step.
         state: The class of its state.
     """
 
     name: str
-    steps: BuiltSteps
+    steps: Step
     state: type | None
-
-    def step(self, run: Run, parent: Node | None) -> Awaitable[None]:
-        """Take its steps."""
-        return self.steps.step(run, parent)
 
 
 def branched(run: Run) -> Run:

@@ -43,6 +43,7 @@ class BuiltAgent:
         provider: Returns a run's provider.
         form: What its answer must be; `None` for text.
         chat_layers: The middleware around its model calls by name, outermost first.
+        is_plain: Whether nothing stands around its model calls: no hook, no form.
     """
 
     name: str
@@ -55,6 +56,7 @@ class BuiltAgent:
     provider: Callable[[Run], Provider]
     form: AnswerForm | None = None
     chat_layers: tuple[str, ...] = ()
+    is_plain: bool = False
 
     def step(self, run: Run, parent: Node | None) -> Awaitable[None]:
         """Take one turn.
@@ -84,24 +86,25 @@ class BuiltAgent:
         step: ChatStep = run.agents.get(self) or self._enter(run)
         run.turns += 1
         try:
-            plain = node is None and not self.hooks and self.form is None
-            turn = await (self.chat(step) if plain else self._answer(run, step, node))
+            turn = await (self.chat(step) if self.is_plain and node is None else self._answer(run, step, node))
         except Exception as error:  # noqa: BLE001 - a budget may stop the run here, and the agent's own hook decides
             await self._failed(run, error)
             return
+        toolset, history = self.toolset, run.history
         requests, content = turn.tool_requests, turn.content
-        if len(requests) > 1 or turn.finish_reason in CUT_OFF or self.toolset.aliases:
+        if len(requests) > 1 or turn.finish_reason in CUT_OFF or toolset.aliases:
             requests = self._honoured(turn)
-        history = run.history
         history.append(Message("assistant", content, requests, None, False, turn.extra))
-        run.requests, run.response, run.tool_errors = requests, content, 0
+        run.requests = requests
+        run.response = content
+        run.tool_errors = 0
         if content and self.form is None:
             run.output = content
         if len(requests) == 1:  # here and not in a function of its own: one frame less around every tool
             request = requests[0]
-            inv = Invocation(run, self.toolset, request.id, request.name, request.arguments, node)
+            inv = Invocation(run, toolset, request.id, request.name, request.arguments, node)
             try:
-                output = await self.toolset.handler(run, request.name)(inv)
+                output = await toolset.handler(run, request.name)(inv)
             except BaseException:
                 history.append(_answer(request, inv.output))
                 raise
@@ -167,7 +170,7 @@ class BuiltAgent:
         )
         # a function makes the provider once per run, also for steps that are taken beside each other
         provider = self.provider(run) if run.branch_of is None else self._of_whole(run).provider
-        if run.tracker.limits_cost and not provider.knows_cost:
+        if not run.tracker.is_plain and run.tracker.limits_cost and not provider.knows_cost:
             raise ThenaError(
                 f"[thena] The budget's max_cost_usd cannot be kept: {type(provider).__name__} of {self.name} knows no "
                 f"price. Give it one: price=Price(prompt=…, completion=…), in US dollars per million tokens."

@@ -205,4 +205,5 @@ def build_workflow(
         )
         return BuiltWorkflow(name, BuiltSteps(()), None)
     builder = _Builder(name, spec.state, make_agent, problems)
-    return BuiltWorkflow(spec.name or name, builder.sequence(spec.steps, f'The workflow "{name}"'), spec.state)
+    steps = builder.sequence(spec.steps, f'The workflow "{name}"')
+    return BuiltWorkflow(spec.name or name, steps.steps[0] if len(steps.steps) == 1 else steps, spec.state)

@@ -114,7 +114,8 @@ def make_handler(tool: Inspected, instance: Any, threads: ThreadPool) -> Handler
     """Make the innermost handler of a tool, around its instance where it has one."""
     function = tool.source.function if instance is None else instance.execute
     call = _caller(function, tool.signature, tool.fillers, tool.schema)
-    handler = _handler(function, call, tool.definition, threads)
+    direct = function if _all_by_name(tool.signature, tool.schema) else None
+    handler = _handler(function, call, direct, tool.definition, threads)
     return _fetching(handler, tool.fetched) if tool.fetched else handler
 
 
@@ -239,7 +240,7 @@ def _caller(
     only_input = all(parameter.role == "input" for parameter in parameters)
     if not parameters and signature.open_ended and schema.whole:  # a decorator hides the one parameter
         return lambda inv: function(inv.args)
-    if only_input and not schema.whole and not any(parameter.positional_only for parameter in parameters):
+    if _all_by_name(signature, schema):
         return lambda inv: function(**inv.args)
     if only_input and schema.whole and len(parameters) == 1 and not parameters[0].keyword_only:
         fill = fillers[parameters[0].name]
@@ -251,10 +252,26 @@ def _caller(
     return lambda inv: function(*[fill(inv) for fill in by_position], **{name: fill(inv) for name, fill in by_name})
 
 
+def _all_by_name(signature: Signature, schema: ArgumentsSchema) -> bool:
+    """Whether the validated fields are the parameters, all of them: the commonest shape of a tool."""
+    parameters = signature.parameters
+    return not schema.whole and all(one.role == "input" and not one.positional_only for one in parameters)
+
+
 def _handler(
-    function: Callable[..., Any], call: Callable[[Invocation], Any], definition: ToolDefinition, threads: ThreadPool
+    function: Callable[..., Any],
+    call: Callable[[Invocation], Any],
+    direct: Any,
+    definition: ToolDefinition,
+    threads: ThreadPool,
 ) -> Handler:
     limit = definition.max_output_chars
+
+    async def awaited_by_name(inv: Invocation) -> ToolOutput:
+        result = await direct(**inv.args)  # without `call` between: this is the commonest shape
+        if type(result) is str and 0 < len(result) <= limit:
+            return ToolOutput(result)
+        return await observe(inv, result, limit)
 
     async def awaited(inv: Invocation) -> ToolOutput:
         result = await call(inv)
@@ -276,7 +293,7 @@ def _handler(
     plain: Any = inspect.unwrap(function)
     calling = getattr(type(function), "__call__", None)  # noqa: B004 - for an object with `async def __call__`
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(calling):
-        handler: Handler = awaited
+        handler: Handler = awaited if direct is None else awaited_by_name
     elif definition.blocking and not inspect.isasyncgenfunction(plain) and not inspect.iscoroutinefunction(plain):
         handler = in_thread
     else:

@@ -23,7 +23,10 @@ def chat_handler(around: Sequence[ChatMiddleware]) -> tuple[ChatHandler, ChatHan
 async def ask(step: ChatStep) -> ChatTurn:
     """Count the call, ask the provider, and settle what it used."""
     tracker = step.run.tracker
-    tracker.take_chat()
+    if tracker.is_plain and tracker.chat_calls < tracker.max_chat_calls:
+        tracker.chat_calls += 1
+    else:
+        tracker.take_chat()
     turn = await step.provider.chat(step.request)
     if turn.usage is not None:
         tracker.settle(turn.usage)

@@ -32,19 +32,18 @@ _MAX_ERROR = 500
 _ROOT_LOGGER = logging.getLogger(ROOT)
 _RUNS = logging.getLogger(f"{ROOT}.run")
 _STEPS = {kind: logging.getLogger(f"{ROOT}.{kind}") for kind in STEPS}
+_WORKFLOW, _LOOP, _PARALLEL, _AGENT, _CHAT, _TOOL = (_STEPS[kind] for kind in STEPS)
 # What the library rules of `logging` ask for: without a handler of the program's own, nothing is printed.
 _ROOT_LOGGER.addHandler(logging.NullHandler())
 
 
 def steps_are_wanted() -> bool:
-    """Whether the program's logging takes anything about a run's steps."""
+    """Whether the program's logging takes anything about a run's steps; asked for each run."""
     if _ROOT_LOGGER.isEnabledFor(logging.INFO):
         return True
-    # asked for each run, so without a generator; what has no level of its own goes by the one above
-    for logger in _STEPS.values():  # noqa: SIM110
-        if logger.level and logger.isEnabledFor(logging.INFO):
-            return True
-    return False
+    # what has no level of its own goes by the one above
+    own = _TOOL.level or _CHAT.level or _AGENT.level or _LOOP.level or _PARALLEL.level or _WORKFLOW.level
+    return bool(own) and any(logger.level and logger.isEnabledFor(logging.INFO) for logger in _STEPS.values())
 
 
 def log_step(event: Event) -> None:
