@@ -86,7 +86,10 @@ class BuiltAgent:
         step: ChatStep = run.agents.get(self) or self._enter(run)
         run.turns += 1
         try:
-            turn = await (self.chat(step) if self.is_plain and node is None else self._answer(run, step, node))
+            if self.is_plain:  # one frame less, and without a record two
+                turn = await (self.chat(step) if node is None else self._ask(run, step, node))
+            else:
+                turn = await self._answer(run, step, node)
         except Exception as error:  # noqa: BLE001 - a budget may stop the run here, and the agent's own hook decides
             await self._failed(run, error)
             return

@@ -16,7 +16,7 @@ from thena_core.record.tree import FREE_PROGRESS, Node, Recorder
 
 
 def ids(node: Node) -> list[str]:
-    return [node.id, *(found for child in node.children for found in ids(child))]
+    return [node.id, *(found for child in node.children or () for found in ids(child))]
 
 
 def test_ids_are_positions() -> None:
@@ -26,6 +26,7 @@ def test_ids_are_positions() -> None:
     for _ in range(2):
         recorder.open("chat", "c", recorder.open("agent", "a", root))
     assert ids(root) == ["run", "run/0", "run/0/0", "run/1", "run/1/0"]
+    assert root.children is not None
     agent = root.children[1]
     assert (agent.parent_id, agent.depth, agent.position) == ("run", 1, 1)
     assert (root.parent_id, root.depth) == (None, 0)
@@ -40,7 +41,7 @@ def test_positions_are_those_of_asking() -> None:
     for position in (asked[2], asked[0], asked[1]):
         recorder.open("tool", f"t{position}", root, position=position)
     assert late.id == "run/3"
-    assert [(child.id, child.name) for child in root.children] == [
+    assert [(child.id, child.name) for child in root.children or ()] == [
         ("run/0", "t0"), ("run/1", "t1"), ("run/2", "t2"), ("run/3", "late"),
     ]  # fmt: skip
 
@@ -51,7 +52,7 @@ def test_times_are_monotonic() -> None:
     root = recorder.open("workflow", "w", None)
     for _ in range(20):
         recorder.close(recorder.open("tool", "t", root))
-    for one, other in pairwise(root.children):
+    for one, other in pairwise(root.children or ()):
         assert one.duration_ms is not None
         assert one.clock + one.duration_ms / 1000 <= other.clock
         assert other.started_at - one.started_at == pytest.approx(other.clock - one.clock, abs=1e-6)
@@ -79,7 +80,7 @@ def test_a_tree_that_nobody_wants_is_not_kept() -> None:
     root = recorder.open("workflow", "w", None)
     seen = [recorder.open("tool", "t", root).id for _ in range(3)]
     assert seen == ["run/0", "run/1", "run/2"]
-    assert root.children == []
+    assert root.children is None
 
 
 def test_a_tree_is_freed_at_once() -> None:

@@ -187,7 +187,7 @@ def _node(
     if pause is not None:
         pause()
     # A copy: what outlived the run may still add to it.
-    found["children"] = [_node(child, redact, content, now, pause) for child in tuple(node.children)]
+    found["children"] = [_node(child, redact, content, now, pause) for child in tuple(node.children or ())]
     return found
 
 

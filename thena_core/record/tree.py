@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from operator import attrgetter
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from thena_core.record.event import Event, Kind, Phase, Status
@@ -47,10 +48,11 @@ class Node:
         error: What went wrong, in words.
         input: What went in: a tool's arguments, a chat's newest message.
         output: What came out.
-        used: What the whole run had used when this step ended, itself included; `None` while it runs.
+        used: What the whole run had used when this step ended, itself included; `None` while it runs, and for an
+            agent, which ends with the last of its calls.
         meta: Facts that layers, hooks and tools added; `changed_by` lists who changed arguments or output, with both
             values, `progress` is how far the step came.
-        children: The steps under it, in the order asked; empty where no report is wanted.
+        children: The steps under it, in the order asked; `None` where there are none, or no report is wanted.
     """
 
     __slots__ = (
@@ -93,7 +95,7 @@ class Node:
         self.duration_ms: float | None = None
         self.used: Used | None = None
         self.meta: dict[str, Any] = {}
-        self.children: list[Node] = []
+        self.children: list[Node] | None = None
         self.taken = 0
         self.clock: float  # set with `started_at` by the recorder, last, so that making the node is not part of it
         self.started_at: float
@@ -167,10 +169,13 @@ class Recorder:
             node = Node(kind, name, f"{parent.id}/{position}", parent, position, input)
             if self.keeps:
                 siblings = parent.children
-                siblings.append(node)
-                if len(siblings) > 1 and siblings[-2].position > position:
-                    siblings.sort(key=_position)
-        node.clock = clock = time.perf_counter()
+                if siblings is None:
+                    parent.children = [node]
+                else:
+                    siblings.append(node)
+                    if siblings[-2].position > position:
+                        siblings.sort(key=_position)
+        node.clock = clock = perf_counter()
         node.started_at = self._began + clock
         if self._listeners:
             self._tell("start", node)
@@ -186,13 +191,15 @@ class Recorder:
         output: Any = None,
     ) -> None:
         """End a step."""
-        node.duration_ms = (time.perf_counter() - node.clock) * 1000
+        node.duration_ms = (perf_counter() - node.clock) * 1000
         node.status = status
-        node.outcome = outcome
-        node.error = error
         node.output = output
+        if outcome is not None:
+            node.outcome = outcome
+        if error is not None:
+            node.error = error
         tracker = self.tracker
-        if tracker is not None:
+        if tracker is not None and node.kind != "agent":  # which ends with the last of its calls
             tokens = tracker.prompt_tokens + tracker.completion_tokens
             node.used = (tracker.chat_calls, tracker.tool_calls, tokens, tracker.cost_usd)
         if self._listeners:
