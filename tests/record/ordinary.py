@@ -42,7 +42,7 @@ ORDINARY = {
     "sha256": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "image digest": "python@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "integrity": "sha512-aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zaB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zaB3dE5fG7h==",
-    "lock file": '"resolved": "https://registry.npmjs.org/a/-/a-1.0.0.tgz", "integrity": "sha512-Zm9vYmFyYmF6cXV4/aB3dE5fG7hJ9kL1mN3pQ5r=="',
+    "lock file": '"resolved": "https://registry.example.com/a/-/a-1.0.0.tgz", "integrity": "sha512-Zm9vYmFyYmF6cXV4/aB3dE5fG7hJ9kL1mN3pQ5r=="',
     "etag": 'etag: W/"5f4dcc3b5aa765d61d8327deb882cf99"',
     "picture": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==",
     "base64 of prose": "VGhlIHF1aWNrIGJyb3duIGZveCBqdW1wcyBvdmVyIHRoZSBsYXp5IGRvZy4=",

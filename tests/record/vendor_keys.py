@@ -256,7 +256,7 @@ VENDOR_KEYS = {
     "openshift": "sha256~{w43}",
     "k8s dockercfg": '"auth": "dXNlcjp7YTIwfQ=="',
     "kube data": "client-key-data: {b300}==",
-    "npmrc": "//registry.npmjs.org/:_authToken={a36}",
+    "npmrc": "//npm.example.com/:_authToken={a36}",
     "npmrc pw": "_password={a24}",
     "pypirc": "[pypi]\nusername = __token__\npassword = pypi-{a60}",
     "netrc": "machine api.x.com login bob password {a12}",
