@@ -38,12 +38,13 @@ _ROOT_LOGGER.addHandler(logging.NullHandler())
 
 
 def steps_are_wanted() -> bool:
-    """Whether the program's logging takes anything about a run's steps; asked for each run."""
-    if _ROOT_LOGGER.isEnabledFor(logging.INFO):
+    """Whether the program's logging takes anything about a run or its steps; asked for each run."""
+    # by the levels first, which is quicker; `isEnabledFor` knows of `logging.disable` besides
+    if (_ROOT_LOGGER.level or logging.root.level) <= logging.INFO and _ROOT_LOGGER.isEnabledFor(logging.INFO):
         return True
     # what has no level of its own goes by the one above
-    own = _TOOL.level or _CHAT.level or _AGENT.level or _LOOP.level or _PARALLEL.level or _WORKFLOW.level
-    return bool(own) and any(logger.level and logger.isEnabledFor(logging.INFO) for logger in _STEPS.values())
+    own = _RUNS.level or _TOOL.level or _CHAT.level or _AGENT.level or _LOOP.level or _PARALLEL.level or _WORKFLOW.level
+    return bool(own) and any(logger.isEnabledFor(logging.INFO) for logger in (_RUNS, *_STEPS.values()))
 
 
 def log_step(event: Event) -> None:
