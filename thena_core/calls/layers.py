@@ -51,7 +51,8 @@ def record(inner: Handler) -> Handler:
             raise
         finally:
             current.reset(token)
-        settle(inv, output)
+        if output.is_error or inv.outcome != "ok":
+            settle(inv, output)
         if output.data is not None:
             node.meta["data"] = output.data
         failed = output.is_error

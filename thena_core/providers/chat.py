@@ -72,8 +72,8 @@ def record(inner: ChatHandler) -> ChatHandler:
                 cached_tokens=usage.cached_tokens,
                 cost_usd=usage.cost_usd,
             )
-        asked = [{"name": request.name, "arguments": request.arguments} for request in turn.tool_requests]
-        recorder.close(node, output={"content": turn.content, "tool_requests": asked} if asked else turn.content)
+        node.asked = turn.tool_requests
+        recorder.close(node, output=turn.content)
         return turn
 
     return recorded

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from typing import Self
 
+    from thena_core.messages import ToolRequest
     from thena_core.record.redact import Redactor
     from thena_core.record.tree import Node
 
@@ -40,6 +41,7 @@ class Event:
     """
 
     __slots__ = (
+        "_asked",
         "_error",
         "_input",
         "_meta",
@@ -93,6 +95,7 @@ class Event:
         self._error = error
         self._input = input
         self._output = output
+        self._asked: Sequence[ToolRequest] = ()
         self._meta = meta
         self._redact = redact
         self._shown: dict[str, Any] | None = None
@@ -115,6 +118,7 @@ class Event:
         self._error = node.error
         self._input = node.input
         self._output = node.output
+        self._asked = node.asked
         self._meta = node.meta.copy() if node.meta else None
         self._redact = redact
         self._shown = None
@@ -138,7 +142,7 @@ class Event:
     @property
     def output(self) -> Any:
         """What came out; a copy."""
-        return self._plain("output", self._output)
+        return self._plain("output", said(self._output, self._asked))
 
     @property
     def meta(self) -> Mapping[str, Any]:
@@ -157,7 +161,13 @@ class Event:
 
         if self.phase == "progress":
             return how_far(self._meta or {}, limit, self._redact)
-        value = self._input if self.phase == "start" else self._error if self.status == "error" else self._output
+        value = (
+            self._input
+            if self.phase == "start"
+            else self._error
+            if self.status == "error"
+            else said(self._output, self._asked)
+        )
         return "" if value is None else in_short(value, limit, self._redact)
 
     def as_dict(self) -> dict[str, Any]:
@@ -195,3 +205,11 @@ class Event:
 
             shown[field] = mask_value(value, self._redact)
         return shown[field]
+
+
+def said(output: Any, asked: Sequence[ToolRequest]) -> Any:
+    """Say what came out of a step: of a chat, beside its text, the calls that it asked for."""
+    if not asked:
+        return output
+    calls = [{"name": request.name, "arguments": request.arguments} for request in asked]
+    return {"content": output, "tool_requests": calls}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thena_core.record import ledger
+from thena_core.record.event import said
 from thena_core.record.page import run_page, template
 from thena_core.record.redact import Redactor
 from thena_core.record.snapshot import mask_value
@@ -181,7 +182,7 @@ def _node(
         "started_at": dt.datetime.fromtimestamp(node.started_at, dt.UTC).isoformat(timespec="microseconds"),
         "duration_ms": round((now - node.clock) * 1000 if node.duration_ms is None else node.duration_ms, 3),
         "input": mask_value(node.input, redact) if content else None,
-        "output": mask_value(node.output, redact) if content else None,
+        "output": mask_value(said(node.output, node.asked), redact) if content else None,
         "meta": meta if content else _without_text(meta),
     }
     if pause is not None:

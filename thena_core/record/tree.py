@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 from thena_core.record.event import Event, Kind, Phase, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from thena_core.budget import Tracker
+    from thena_core.messages import ToolRequest
     from thena_core.record.redact import Redactor
 
 __all__ = ["Event", "Kind", "Listener", "Node", "Phase", "Recorder", "Status", "Used"]
@@ -47,7 +50,8 @@ class Node:
         outcome: For tools, how the call ended.
         error: What went wrong, in words.
         input: What went in: a tool's arguments, a chat's newest message.
-        output: What came out.
+        output: What came out; of a chat, its text.
+        asked: The calls that a chat asked for.
         used: What the whole run had used when this step ended, itself included; `None` while it runs, and for an
             agent, which ends with the last of its calls.
         meta: Facts that layers, hooks and tools added; `changed_by` lists who changed arguments or output, with both
@@ -56,6 +60,7 @@ class Node:
     """
 
     __slots__ = (
+        "asked",
         "children",
         "clock",
         "depth",
@@ -89,6 +94,7 @@ class Node:
             self.parent_id, self.depth = parent.id, parent.depth + 1
         self.input = input
         self.output: Any = None
+        self.asked: Sequence[ToolRequest] = ()
         self.status: Status = "running"
         self.outcome: str | None = None
         self.error: str | None = None
