@@ -24,15 +24,13 @@ class AnswerForm:
     Attributes:
         agent: Whose, for messages.
         schema: What it must fit.
+        instruction: What is added to the prompt: every model understands it, also where its service has no such
+            setting.
     """
 
     agent: str
     schema: ArgumentsSchema
-
-    @property
-    def instruction(self) -> str:
-        """What is added to the prompt: every model understands it, also where its service has no such setting."""
-        return f"{INSTRUCTION}\n{json.dumps(self.schema.json_schema, ensure_ascii=False)}"
+    instruction: str
 
     def read(self, text: str) -> Any:
         """Read an answer.
@@ -65,4 +63,5 @@ def answer_form(output: Any, agent: str) -> AnswerForm | None:
             f"[thena] The output of the agent {agent} is {type_name(output)}: give a pydantic model, a dataclass or a "
             f"TypedDict. For a list or a number, make a model with one field."
         )
-    return AnswerForm(agent, schema_from_type(output, tool=f"output of {agent}"))
+    schema = schema_from_type(output, tool=f"output of {agent}")
+    return AnswerForm(agent, schema, f"{INSTRUCTION}\n{json.dumps(schema.json_schema, ensure_ascii=False)}")

@@ -93,10 +93,7 @@ class Context(Generic[DataT]):
         Args:
             function: Sync or async; one that raises does not stop the others.
         """
-        whole = self._run.whole
-        if whole.disposers is None:
-            whole.disposers = []
-        whole.disposers.append(function)
+        self._run.on_dispose(function)
 
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Report how far the step has come, to the events and the console; nothing happens where nobody looks.

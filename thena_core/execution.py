@@ -55,7 +55,7 @@ async def carry_out(
             raise
         if run.parent is None:
             run.tell("the run is ending")  # a sync tool that was abandoned may still look
-        if run.disposers is not None or run.services is not None:
+        if run.disposers is not None or run.services is not None:  # asked here, too: most runs save the coroutine
             await clean_up(run, None)
     except BaseException as error:
         if recorder is not None and node is not None:

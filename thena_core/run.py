@@ -236,6 +236,13 @@ class Run:
         """How many runs stand above this one."""
         return 0 if self.parent is None else self.parent.depth + (self.branch_of is None)
 
+    def on_dispose(self, function: Callable[[], Any]) -> None:
+        """Have a function called when the whole run ends, in any way; the last one given is called first."""
+        whole = self.whole
+        if whole.disposers is None:
+            whole.disposers = []
+        whole.disposers.append(function)
+
     def forget(self) -> None:
         """Let go of what refers back to the run, so that it is freed at once and not by the garbage collector."""
         self.agents.clear()

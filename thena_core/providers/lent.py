@@ -44,7 +44,5 @@ class Lender:
             else:
                 await provider.aclose()
 
-        if run.disposers is None:
-            run.disposers = []
-        run.disposers.append(release_provider)
+        run.on_dispose(release_provider)
         return provider

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from thena_core.definition import ToolDefinition
-from thena_core.messages import Message, ToolRequest, Usage
-from thena_core.providers.answer import Answer, AskedCall, identified
+from thena_core.messages import Message, Usage
+from thena_core.providers.answer import Answer, AskedCall
 from thena_core.providers.base import Sampling
 from thena_core.providers.body import argument_text, whole
 from thena_core.providers.price import Price
@@ -227,12 +227,6 @@ def asked_calls(entries: Any) -> list[AskedCall]:
                 )
             )
     return found
-
-
-def read_calls(entries: Any, history: Iterable[Message]) -> list[ToolRequest]:
-    """Read the calls of an answer, with ids that no call of the history has."""
-    taken = {wanted.id for message in history for wanted in message.tool_requests}
-    return identified(asked_calls(entries), taken, (), {})
 
 
 def read_arguments(arguments: Any) -> str | Mapping[str, Any]:
