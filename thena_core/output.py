@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 Outcome = Literal["ok", "error", "invalid", "unknown", "denied", "over_budget", "timeout", "cancelled", "fatal"]
 """How a call ended; see `ToolResult.outcome`."""
@@ -24,10 +24,26 @@ class ToolOutput:
     data: object = None
 
     def __init__(self, content: str, is_error: bool = False, data: object = None) -> None:
-        # one is made per call: setting the slots past the frozen __setattr__ takes two thirds of the time
+        # setting the slots past the frozen __setattr__ takes two thirds of the time
         _set_content(self, content)
         _set_is_error(self, is_error)
         _set_data(self, data)
+
+
+class _Open:
+    """The slots of a `ToolOutput`, not frozen yet."""
+
+    __slots__ = ("content", "data", "is_error")
+
+
+def text_output(content: str) -> ToolOutput:
+    """Return `ToolOutput(content)` in half the time: one is made per call, so it is filled first and frozen then."""
+    output: Any = _Open()
+    output.content = content
+    output.is_error = False
+    output.data = None
+    output.__class__ = ToolOutput
+    return cast("ToolOutput", output)
 
 
 _slots: Any = ToolOutput

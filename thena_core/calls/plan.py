@@ -15,7 +15,7 @@ from thena_core.calls.threads import ThreadPool
 from thena_core.definition import ToolDefinition
 from thena_core.di.catalog import Lifetime
 from thena_core.errors import SignatureError, ThenaError
-from thena_core.output import ToolOutput
+from thena_core.output import ToolOutput, text_output
 from thena_core.schema.model import (
     ArgumentsSchema,
     docstring_arguments,
@@ -270,13 +270,13 @@ def _handler(
     async def awaited_by_name(inv: Invocation) -> ToolOutput:
         result = await direct(**inv.args)  # without `call` between: this is the commonest shape
         if type(result) is str and 0 < len(result) <= limit:
-            return ToolOutput(result)
+            return text_output(result)
         return await observe(inv, result, limit)
 
     async def awaited(inv: Invocation) -> ToolOutput:
         result = await call(inv)
         if type(result) is str and 0 < len(result) <= limit:
-            return ToolOutput(result)
+            return text_output(result)
         return await observe(inv, result, limit)
 
     async def in_thread(inv: Invocation) -> ToolOutput:
