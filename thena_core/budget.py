@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, NoReturn
+from typing import Literal, NamedTuple
 
 from thena_core._render import said_by
 from thena_core.errors import BudgetExceededError
@@ -60,20 +60,19 @@ class Budget:
         fields["tools"] = {} if tools is None else tools
         fields["mode"] = mode
         fields["on_exceeded"] = on_exceeded
-        for limit in (max_duration, max_chat_calls, max_tool_calls, max_tokens, max_cost_usd):
-            if limit is not None and not limit >= 0:
-                self._refuse()
-        if tools:
-            for quota in tools.values():
-                if not quota >= 0:
-                    self._refuse()
+        if (  # not in a loop: one is made per run
+            (max_duration is not None and not max_duration >= 0)
+            or (max_chat_calls is not None and not max_chat_calls >= 0)
+            or (max_tool_calls is not None and not max_tool_calls >= 0)
+            or (max_tokens is not None and not max_tokens >= 0)
+            or (max_cost_usd is not None and not max_cost_usd >= 0)
+            or (tools and not all(quota >= 0 for quota in tools.values()))
+        ):
+            raise ValueError(f"[thena] {self!r}: a limit is a number from 0 up, or None for none.")
         if on_exceeded is not None and inspect.iscoroutinefunction(on_exceeded):
             raise ValueError("[thena] Budget(on_exceeded=…) is `async def`, and nobody awaits it; write `def`.")
         if mode not in ("stop", "throw"):
             raise ValueError(f'[thena] Budget(mode={mode!r}): write mode="stop" or mode="throw".')
-
-    def _refuse(self) -> NoReturn:
-        raise ValueError(f"[thena] {self!r}: a limit is a number from 0 up, or None for none.")
 
 
 class RunUsage(NamedTuple):
@@ -104,32 +103,32 @@ class Tracker:
     Everything happens between two awaits of one event loop, so a check and its count cannot be torn apart.
     """
 
-    # defaults of the class, not set one by one: one is made per run, and most limit little
-    chat_calls: int = 0
-    tool_calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-    cost_usd: float | None = None
+    # defaults of the class for what few budgets limit; what each call looks at is set below, as in `Run`
     exceeded: BudgetExceededError | None = None
     deadline: float | None = None
     ends_at: float | None = None
     used_quotas: dict[str, int] | None = None
     quotas: Mapping[str, int] | None = None
     settled: Budget | None = None  # the budget, where it limits what is known only after a model call
-    max_chat_calls: float = math.inf
-    max_tool_calls: float = math.inf
-    is_plain: bool = True
-    """Nothing to look at but two counts: no run above, no quota, deadline, tokens or money, and nothing exceeded."""
 
     def __init__(self, budget: Budget | None = None, parent: Tracker | None = None) -> None:
         self.budget = budget
         self.parent = parent
+        self.chat_calls = self.tool_calls = 0
+        self.prompt_tokens = self.completion_tokens = self.cached_tokens = 0
+        self.cost_usd: float | None = None
+        self.max_chat_calls: float = math.inf
+        self.max_tool_calls: float = math.inf
+        # nothing to look at but two counts: no run above, no quota, deadline, tokens or money, and nothing exceeded
+        self.is_plain = True
+        self.is_timed = False  # by a limit of its own
         if parent is not None:
             self.deadline = parent.deadline
             self.is_plain = False
         if budget is None:
             return
+        if budget.max_duration is not None:
+            self.is_timed = True
         if budget.max_chat_calls is not None:
             self.max_chat_calls = budget.max_chat_calls
         if budget.max_tool_calls is not None:
@@ -146,11 +145,6 @@ class Tracker:
         """Whether this run, or one above it, may cost only so much."""
         own = self.settled is not None and self.settled.max_cost_usd is not None
         return own or (self.parent is not None and self.parent.limits_cost)
-
-    @property
-    def is_timed(self) -> bool:
-        """Whether this run has a time limit of its own."""
-        return self.budget is not None and self.budget.max_duration is not None
 
     def start(self, now: float) -> None:
         """Set the deadline; `now` is the event loop's clock, in seconds."""

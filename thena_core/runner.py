@@ -174,7 +174,7 @@ class Runner:
         tracker = Tracker(given.budget)
         recorder = self._observers.recorder(given.run_id, given.log, given.report, listeners, tracker)
         messages = opening(given.message, given.history, given.memory)
-        run = Run(given.run_id, history=messages, data=given.data, state=state, tracker=tracker, recorder=recorder)
+        run = Run(given.run_id, messages, given.data, state, tracker, recorder)
         run.context = Context(run)
         if handle is not None:
             handle.attach(run)
