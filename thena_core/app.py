@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from thena_core._render import did_you_mean
 from thena_core.budget import Budget
-from thena_core.call import Invocation, ToolMiddleware
+from thena_core.call import ToolMiddleware, invocation
 from thena_core.definition import Disclosure
 from thena_core.errors import HookError, ThenaError
 from thena_core.execution import call_alone, unbroken
@@ -223,7 +223,7 @@ class Thena:
         given = Given(None, None, None, data, budget, self._runs.id_for(None), False, None)
         run = self._runs.new_run(given, built, state, None)
         raw = arguments if isinstance(arguments, str) else dict(arguments or {})
-        work = call_alone(run, Invocation(run, toolset, "call", toolset.real_name(tool), raw))
+        work = call_alone(run, invocation(run, toolset, "call", toolset.real_name(tool), raw))
         return await self._runs.guard(run, work)
 
     def explain(self, tool: str, *, agent: str | type | None = None, show: bool = True) -> Explanation:

@@ -39,8 +39,15 @@ class Invocation:
     It refers to no view of itself: with such a cycle each call would wait for the garbage collector.
     """
 
+    run: Run
+    toolset: Any
+    id: str
+    name: str
+    raw: Any  # what the model sent
+    turn: int
+    time_limit: float | None
+    parent: Node | None
     # defaults of the class, not set one by one: most calls need none of them, and one of these is made per call
-    parent: Node | None = None
     outer: Invocation | None = None
     index: int = 0
     position: int | None = None  # in the record, where it was asked for together with others
@@ -50,33 +57,8 @@ class Invocation:
     output: ToolOutput | None = None
     definition: ToolDefinition | None = None
     schema: ArgumentsReader | None = None
-    time_limit: float | None = None
     services: dict[str, Any] | None = None
     cancelled: bool = False
-
-    def __init__(
-        self,
-        run: Run,
-        toolset: Any,
-        call_id: str,
-        name: str,
-        raw: Any,
-        parent: Node | None = None,
-        outer: Invocation | None = None,
-        index: int = 0,
-    ) -> None:
-        self.run = run
-        self.toolset = toolset
-        self.id = call_id
-        self.name = name
-        self.raw = raw
-        self.turn = run.turns
-        if parent is not None:
-            self.parent = parent
-        if outer is not None:
-            self.outer = outer
-        if index:
-            self.index = index
 
     @property
     def max_output_chars(self) -> int:
@@ -94,6 +76,33 @@ class Invocation:
         """Write to the call's node; nothing happens where nobody looks."""
         if self.node is not None:
             self.node.meta.update(facts)
+
+
+def invocation(
+    run: Run,
+    toolset: Any,
+    call_id: str,
+    name: str,
+    raw: Any,
+    parent: Node | None = None,
+    outer: Invocation | None = None,
+    index: int = 0,
+) -> Invocation:
+    """Make the record of one call; a function, which Python 3.11 calls in two thirds of the time of a constructor."""
+    inv = Invocation()
+    inv.run = run
+    inv.toolset = toolset
+    inv.id = call_id
+    inv.name = name
+    inv.raw = raw
+    inv.turn = run.turns
+    inv.time_limit = None  # no default of the class, since each call reads it
+    inv.parent = parent
+    if outer is not None:
+        inv.outer = outer
+    if index:
+        inv.index = index
+    return inv
 
 
 class ToolCall:

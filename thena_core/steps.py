@@ -50,7 +50,7 @@ class BuiltLoop:
     async def _iterate(self, run: Run, node: Node | None) -> None:
         fails = 0
         stopped_by: StoppedBy = "exhausted"
-        steps, until = self.steps, self.until
+        steps, until, max_fails = self.steps, self.until, self.max_fails
         around = run.loop
         state = run.loop = LoopState(0, 0, self.max_iterations)
         top = run.top
@@ -62,16 +62,16 @@ class BuiltLoop:
                 if run.stopped_by is not None or top.stopped_by is not None or top.abort_reason is not None:
                     stopped_by = run.stopped_by or top.stopped_by or "stop"
                     break
-            if stopped_by != "exhausted":
-                break
-            fails = fails + 1 if run.tool_errors and run.turn.tool_error else 0
-            done = until(run)
-            if done is not False and (done is True or await _truth(done)):
-                stopped_by = "until"
-                break
-            if fails >= self.max_fails:
-                stopped_by = "fails"
-                break
+            else:
+                fails = fails + 1 if run.tool_errors and run.turn.tool_error else 0
+                done = until(run)
+                if done is not False and (done is True or await _truth(done)):
+                    stopped_by = "until"
+                elif fails >= max_fails:
+                    stopped_by = "fails"
+                else:
+                    continue
+            break
         run.loop_ended = "answered" if stopped_by == "until" and self.answers else stopped_by
         if node is not None:
             node.meta.update(iterations=state.iteration, fails=fails, stopped_by=stopped_by)

@@ -11,7 +11,7 @@ from typing import Any
 from thena_core._render import said_by
 from thena_core.agents import AgentSpec
 from thena_core.answers import AGAIN, AnswerForm
-from thena_core.call import Invocation
+from thena_core.call import invocation
 from thena_core.calls.batch import run_together
 from thena_core.calls.failure import comes_of_cancellation
 from thena_core.calls.observe import clean
@@ -87,7 +87,8 @@ class BuiltAgent:
         run.turns += 1
         try:
             if self.is_plain:  # one frame less, and without a record two
-                turn = await (self.chat(step) if node is None else self._ask(run, step, node))
+                chat = self.chat  # a name of its own: it is no method, and Python 3.11 is slow to see that
+                turn = await (chat(step) if node is None else self._ask(run, step, node))
             else:
                 turn = await self._answer(run, step, node)
         except Exception as error:  # noqa: BLE001 - a budget may stop the run here, and the agent's own hook decides
@@ -95,17 +96,19 @@ class BuiltAgent:
             return
         toolset, history = self.toolset, run.history
         requests, content = turn.tool_requests, turn.content
-        if len(requests) > 1 or turn.finish_reason in CUT_OFF or toolset.aliases:
+        asked = len(requests)
+        if asked > 1 or turn.finish_reason in CUT_OFF or toolset.aliases:
             requests = self._honoured(turn)
+            asked = len(requests)
         history.append(Message("assistant", content, requests, None, False, turn.extra))
         run.requests = requests
         run.response = content
         run.tool_errors = 0
         if content and self.form is None:
             run.output = content
-        if len(requests) == 1:  # here and not in a function of its own: one frame less around every tool
+        if asked == 1:  # here and not in a function of its own: one frame less around every tool
             request = requests[0]
-            inv = Invocation(run, toolset, request.id, request.name, request.arguments, node)
+            inv = invocation(run, toolset, request.id, request.name, request.arguments, node)
             try:
                 output = await toolset.handler(run, request.name)(inv)
             except BaseException:
@@ -114,7 +117,7 @@ class BuiltAgent:
             if output.is_error:
                 run.tool_errors = 1
             history.append(_answer(request, output))
-        elif requests:
+        elif asked:
             await self._call_all(run, requests, node)
         if run.ended is not None:  # somebody caught it on its way out
             raise run.ended
@@ -194,7 +197,7 @@ class BuiltAgent:
         calls = [
             (
                 toolset.handler(run, request.name),
-                Invocation(run, toolset, request.id, request.name, request.arguments, node, None, index),
+                invocation(run, toolset, request.id, request.name, request.arguments, node, None, index),
                 toolset.definition(request.name),
             )
             for index, request in enumerate(requests)

@@ -121,8 +121,9 @@ MUTATIONS = (
     Mutation(
         "validate dropped: what the model sent goes on as it is",
         LAYERS,
-        "inv.args = validate_json(raw) if type(raw) is str else validate_python(raw)",
-        'inv.args = __import__("json").loads(raw) if type(raw) is str else dict(raw)',
+        "inv.args = validate_json(raw)",
+        'inv.args = __import__("json").loads(raw)',
+        ("inv.args = validate_python(raw)", "inv.args = dict(raw)"),
     ),
     Mutation(
         "validate without repair",

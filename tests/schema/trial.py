@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from thena_core import BuildError, Event, Thena, ToolOutput
-from thena_core.call import Invocation
+from thena_core.call import invocation
 from thena_core.context import Context
 from thena_core.run import Run
 
@@ -48,7 +48,7 @@ async def sent(app: Thena, raw: Any, name: str = "t") -> ToolOutput:
     assert built is not None
     run = Run("trial", history=[])
     run.context = Context(run)
-    return await built.toolset.handler(run, name)(Invocation(run, built.toolset, "call", name, raw))
+    return await built.toolset.handler(run, name)(invocation(run, built.toolset, "call", name, raw))
 
 
 async def node_of(item: Any, arguments: Mapping[str, Any] | str | None = None, name: str = "t") -> Event:

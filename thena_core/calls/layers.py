@@ -126,11 +126,14 @@ def validate(inner: Handler, definition: ToolDefinition, schema: ArgumentsSchema
         inv.definition = definition
         inv.schema = schema
         raw = inv.raw
-        if type(raw) is CutOff:
-            inv.outcome = "invalid"
-            return ToolOutput(NOT_WHOLE, is_error=True)
         try:
-            inv.args = validate_json(raw) if type(raw) is str else validate_python(raw)
+            if type(raw) is str:
+                inv.args = validate_json(raw)
+            elif type(raw) is CutOff:
+                inv.outcome = "invalid"
+                return ToolOutput(NOT_WHOLE, is_error=True)
+            else:
+                inv.args = validate_python(raw)
         except Exception as error:  # noqa: BLE001 - an author's validator may raise anything
             refused = _refused(inv, schema, error, word)
             if refused is not None:

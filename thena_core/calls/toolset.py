@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from thena_core.call import Handler, Invocation, ToolCall, ToolResult, settle
+from thena_core.call import Handler, Invocation, ToolCall, ToolResult, invocation, settle
 from thena_core.calls.batch import Call, run_together
 from thena_core.calls.explain import Explanation
 from thena_core.definition import ToolDefinition
@@ -127,7 +127,7 @@ class Toolbox:
         index = self._calls
         self._calls += 1
         raw = arguments if isinstance(arguments, str) else dict(arguments)
-        inv = Invocation(outer.run, toolset, f"{outer.id}.{index}", name, raw, outer.node, outer, index)
+        inv = invocation(outer.run, toolset, f"{outer.id}.{index}", name, raw, outer.node, outer, index)
         if outer.node is not None:
             inv.position = outer.node.take_position()
         if name == outer.name:  # a tool does not contain itself
