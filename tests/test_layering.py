@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent / "thena_core"
 
 FLOORS = [
-    ["_render", "errors"],
+    ["_frozen", "_render", "errors"],
     ["output", "messages", "definition", "budget", "record"],
     ["run", "signals", "context"],
     ["call", "markers"],

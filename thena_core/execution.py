@@ -65,7 +65,8 @@ async def carry_out(
         current.reset(token)
     if recorder is not None and node is not None:
         recorder.close(node, output=run.output)
-    return run.stopped_by or run.top.stopped_by or run.loop_ended or "answered"
+    stopped_by = run.stopped_by if run.parent is None else run.stopped_by or run.top.stopped_by
+    return stopped_by or run.loop_ended or "answered"
 
 
 async def in_time(run: Run, work: Callable[[], Awaitable[T]]) -> T | None:
@@ -230,9 +231,8 @@ class WorkflowRuntime:
             outer.end(error)
             raise
         finally:
-            usage = run.usage()
             run.forget()
-        return RunResult(run.output, usage, stopped_by, run.history, run.id)
+        return run.result(stopped_by)
 
     async def _found(self, outer: Run, workflow: type) -> BuiltWorkflow:
         try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from thena_core._frozen import opened
+
 Outcome = Literal["ok", "error", "invalid", "unknown", "denied", "over_budget", "timeout", "cancelled", "fatal"]
 """How a call ended; see `ToolResult.outcome`."""
 
@@ -30,15 +32,12 @@ class ToolOutput:
         _set_data(self, data)
 
 
-class _Open:
-    """The slots of a `ToolOutput`, not frozen yet."""
-
-    __slots__ = ("content", "data", "is_error")
+_OpenOutput = opened(ToolOutput)
 
 
 def text_output(content: str) -> ToolOutput:
-    """Return `ToolOutput(content)` in half the time: one is made per call, so it is filled first and frozen then."""
-    output: Any = _Open()
+    """Return `ToolOutput(content)`, as one is made per call."""
+    output = _OpenOutput()
     output.content = content
     output.is_error = False
     output.data = None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from thena_core._frozen import opened
 from thena_core.budget import RunUsage, Tracker
 from thena_core.errors import BudgetExceededError, EndsRun, ThenaError
 from thena_core.messages import History, ToolRequest
@@ -52,7 +53,7 @@ class Turn:
         return 0 < len(self.requests) == self.errors
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, slots=True)
 class RunResult:
     """What a run gives back.
 
@@ -70,24 +71,10 @@ class RunResult:
     stopped_by: StoppedBy
     history: History = field(repr=False)
     run_id: str
-    report_path: Path | None
+    report_path: Path | None = None
 
-    def __init__(
-        self,
-        output: Any,
-        usage: RunUsage,
-        stopped_by: StoppedBy,
-        history: History,
-        run_id: str,
-        report_path: Path | None = None,
-    ) -> None:
-        fields = self.__dict__  # as in Budget
-        fields["output"] = output
-        fields["usage"] = usage
-        fields["stopped_by"] = stopped_by
-        fields["history"] = history
-        fields["run_id"] = run_id
-        fields["report_path"] = report_path
+
+_OpenResult = opened(RunResult)
 
 
 @dataclass(slots=True)
@@ -226,6 +213,18 @@ class Run:
                 time.perf_counter() - self.started,
             )
         )
+
+    def result(self, stopped_by: StoppedBy) -> RunResult:
+        """Return what the run gives back."""
+        result = _OpenResult()
+        result.output = self.output
+        result.usage = self.usage()
+        result.stopped_by = stopped_by
+        result.history = self.history
+        result.run_id = self.id
+        result.report_path = None
+        result.__class__ = RunResult
+        return cast("RunResult", result)
 
     @property
     def depth(self) -> int:

@@ -19,7 +19,7 @@ from thena_core.execution import carry_out, opening
 from thena_core.messages import Message
 from thena_core.observers import LogOption, Observers
 from thena_core.record import logs
-from thena_core.run import Run, RunResult, StoppedBy
+from thena_core.run import Run, RunResult
 
 if TYPE_CHECKING:
     from thena_core.build import Built
@@ -110,7 +110,7 @@ class Runner:
                 error.run = replace(error.run, report_path=path)
             raise
         try:
-            result = _result(run, stopped_by)
+            result = run.result(stopped_by)
             if run.root is None:  # nobody looked
                 return result
             path = await self._observers.write(run, stopped_by, given.report)
@@ -185,16 +185,12 @@ class Runner:
         self._observers.mask(error)
         stopped = run.abort_reason is not None or isinstance(error, asyncio.CancelledError)
         logs.run_failed(run.id, error, run.started, self._observers.masker(), is_asked_for=stopped)
-        result = _result(run, run.stopped_by or "stop")
+        result = run.result(run.stopped_by or "stop")
         run.forget()
         if isinstance(error, ThenaError):
             error.run = result
         elif not isinstance(error, asyncio.CancelledError):
             error.add_note(f"in the Thena run {run.id}")
-
-
-def _result(run: Run, stopped_by: StoppedBy) -> RunResult:
-    return RunResult(run.output, run.usage(), stopped_by, run.history, run.id)
 
 
 def _check_prices(limit: float, built: Built) -> None:
