@@ -47,12 +47,12 @@ class Invocation:
     turn: int
     time_limit: float | None
     parent: Node | None
+    outcome: Outcome
     # defaults of the class, not set one by one: most calls need none of them, and one of these is made per call
     outer: Invocation | None = None
     index: int = 0
     position: int | None = None  # in the record, where it was asked for together with others
     args: Any = None
-    outcome: Outcome = "ok"
     node: Node | None = None
     output: ToolOutput | None = None
     definition: ToolDefinition | None = None
@@ -96,8 +96,9 @@ def invocation(
     inv.name = name
     inv.raw = raw
     inv.turn = run.turns
-    inv.time_limit = None  # no default of the class, since each call reads it
     inv.parent = parent
+    inv.outcome = "ok"
+    inv.time_limit = None
     if outer is not None:
         inv.outer = outer
     if index:
@@ -113,10 +114,8 @@ class ToolCall:
     """
 
     __slots__ = ("_args", "_inv")
-
-    def __init__(self, invocation: Invocation, args: Any) -> None:
-        self._inv = invocation
-        self._args = args
+    _inv: Invocation
+    _args: Any
 
     @property
     def id(self) -> str:
@@ -182,10 +181,18 @@ class ToolCall:
             args = schema.check(arguments)
         except ValueError as error:
             raise HookError("before_tool", "call.replace", str(error), self.name) from None
-        return ToolCall(self._inv, args)
+        return view(self._inv, args)
 
     def __repr__(self) -> str:
         return f"<ToolCall {self.name!r} id={self.id!r}>"
+
+
+def view(inv: Invocation, args: Any) -> ToolCall:
+    """Show a call with these arguments; a function, as `invocation` is, since each hook and middleware gets one."""
+    call = ToolCall()
+    call._inv = inv  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    call._args = args  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return call
 
 
 @dataclass(slots=True)

@@ -1,19 +1,20 @@
 """The layers around one call, outermost first as the file reads; each turns a handler into a handler.
 
-They are composed once per tool when the app is built. An absent layer adds no frame.
+They are composed once per tool when the app is built. An absent layer adds no frame, and a layer that has nothing to do
+after the call is a plain function that returns what the next one made, to be awaited by whoever called: a frame less.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from inspect import isawaitable
 from typing import Any
 
 from pydantic import ValidationError
 
 from thena_core._render import listed, qualified_name, said_by
-from thena_core.call import Handler, Invocation, ToolCall, ToolMiddleware, ToolResult, settle
+from thena_core.call import Handler, Invocation, ToolCall, ToolMiddleware, ToolResult, settle, view
 from thena_core.calls.observe import to_output
 from thena_core.calls.policy import Word
 from thena_core.definition import ToolDefinition
@@ -76,7 +77,7 @@ def after_hooks(inner: Handler, hooks: Sequence[Hook]) -> Handler:
         output = inv.output = await inner(inv)
         if output.is_error or inv.outcome != "ok":
             settle(inv, output)
-        call = ToolCall(inv, inv.args)
+        call = view(inv, inv.args)
         context = inv.run.context
         result = ToolResult(call, output, inv.outcome)
         for function, is_async, hook in prepared:
@@ -122,7 +123,7 @@ def validate(inner: Handler, definition: ToolDefinition, schema: ArgumentsSchema
     """Parse and validate what the model sent, in one step; only what that refuses is looked at more closely."""
     validate_json, validate_python = schema.validate_json, schema.validate_python
 
-    async def validated(inv: Invocation) -> ToolOutput:
+    def validated(inv: Invocation) -> Awaitable[ToolOutput]:
         inv.definition = definition
         inv.schema = schema
         raw = inv.raw
@@ -131,14 +132,14 @@ def validate(inner: Handler, definition: ToolDefinition, schema: ArgumentsSchema
                 inv.args = validate_json(raw)
             elif type(raw) is CutOff:
                 inv.outcome = "invalid"
-                return ToolOutput(NOT_WHOLE, is_error=True)
+                return _said(ToolOutput(NOT_WHOLE, is_error=True))
             else:
                 inv.args = validate_python(raw)
         except Exception as error:  # noqa: BLE001 - an author's validator may raise anything
             refused = _refused(inv, schema, error, word)
             if refused is not None:
-                return refused
-        return await inner(inv)
+                return _said(refused)
+        return inner(inv)
 
     return validated
 
@@ -148,7 +149,7 @@ def before_hooks(inner: Handler, hooks: Sequence[Hook]) -> Handler:
     prepared = [(hook.function, hook.is_async, hook) for hook in hooks]
 
     async def guarded(inv: Invocation) -> ToolOutput:
-        call = ToolCall(inv, inv.args)
+        call = view(inv, inv.args)
         context = inv.run.context
         for function, is_async, hook in prepared:
             try:
@@ -180,7 +181,7 @@ def middleware(inner: Handler, function: ToolMiddleware) -> Handler:
     described = Middleware(function, qualified_name(function), ToolOutput)
 
     async def around(inv: Invocation) -> ToolOutput:
-        call = ToolCall(inv, inv.args)
+        call = view(inv, inv.args)
         output, went_on = await call_around(described, call, lambda: inner(inv), inv.run, inv.name)
         return to_output(inv, output, inv.max_output_chars) if went_on else _answered(inv, output, described.name)
 
@@ -190,7 +191,7 @@ def middleware(inner: Handler, function: ToolMiddleware) -> Handler:
 def budget(inner: Handler) -> Handler:
     """Count the call before it runs, or refuse it."""
 
-    async def counted(inv: Invocation) -> ToolOutput:
+    def counted(inv: Invocation) -> Awaitable[ToolOutput]:
         run = inv.run
         if run.ended is not None:  # a tool that caught the end of its run calls on
             raise run.ended
@@ -199,18 +200,23 @@ def budget(inner: Handler) -> Handler:
         tracker = run.tracker
         if tracker.is_plain and tracker.tool_calls < tracker.max_tool_calls:
             tracker.tool_calls += 1  # the common case: no run above, no quota, no deadline
-            return await inner(inv)
+            return inner(inv)
         try:
             limit = tracker.take_tool(inv.name)
         except BudgetExceededError as error:
             run.end(error)
             raise
         if limit is None:
-            return await inner(inv)
+            return inner(inv)
         inv.outcome = "over_budget"
-        return ToolOutput(f"not run: the budget's {limit} is used up", is_error=True)
+        return _said(ToolOutput(f"not run: the budget's {limit} is used up", is_error=True))
 
     return counted
+
+
+async def _said(output: ToolOutput) -> ToolOutput:
+    """Answer in the place of the rest, from a layer that is no coroutine."""
+    return output
 
 
 def _refused(inv: Invocation, schema: ArgumentsSchema, error: Exception, word: Word) -> ToolOutput | None:

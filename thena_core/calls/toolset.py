@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from thena_core.call import Handler, Invocation, ToolCall, ToolResult, invocation, settle
+from thena_core.call import Handler, Invocation, ToolResult, invocation, settle, view
 from thena_core.calls.batch import Call, run_together
 from thena_core.calls.explain import Explanation
 from thena_core.definition import ToolDefinition
@@ -157,4 +157,4 @@ class BoundTool:
 
 def _result(inv: Invocation, output: ToolOutput) -> ToolResult:
     settle(inv, output)
-    return ToolResult(ToolCall(inv, inv.args), output, inv.outcome)
+    return ToolResult(view(inv, inv.args), output, inv.outcome)
