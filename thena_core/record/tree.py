@@ -81,30 +81,25 @@ class Node:
         "used",
     )
 
-    def __init__(self, kind: Kind, name: str, node_id: str, parent: Node | None, position: int, input: Any) -> None:  # noqa: A002
-        self.kind: Kind = kind
-        self.name = name
-        self.id = node_id
-        self.position = position
-        self.parent_id: str | None
-        self.depth: int
-        if parent is None:
-            self.parent_id, self.depth = None, 0
-        else:
-            self.parent_id, self.depth = parent.id, parent.depth + 1
-        self.input = input
-        self.output: Any = None
-        self.asked: Sequence[ToolRequest] = ()
-        self.status: Status = "running"
-        self.outcome: str | None = None
-        self.error: str | None = None
-        self.duration_ms: float | None = None
-        self.used: Used | None = None
-        self.meta: dict[str, Any] = {}
-        self.children: list[Node] | None = None
-        self.taken = 0
-        self.clock: float  # set with `started_at` by the recorder, last, so that making the node is not part of it
-        self.started_at: float
+    kind: Kind
+    name: str
+    id: str
+    parent_id: str | None
+    depth: int
+    position: int
+    input: Any
+    output: Any
+    asked: Sequence[ToolRequest]
+    status: Status
+    outcome: str | None
+    error: str | None
+    clock: float
+    started_at: float
+    duration_ms: float | None
+    used: Used | None
+    meta: dict[str, Any]
+    children: list[Node] | None
+    taken: int
 
     def take_position(self) -> int:
         """Take the next position among the steps under this one.
@@ -166,21 +161,29 @@ class Recorder:
             input: What went in.
             position: What `parent.take_position()` gave when the step was asked for; taken now unless given.
         """
+        # filled here and not by a constructor: some three are made a turn
+        node = Node()
         if parent is None:
-            node = self.root = Node(kind, name, self.run_id, None, 0, input)
+            self.root = node
+            node.id, node.parent_id, node.depth, node.position = self.run_id, None, 0, 0
         else:
             if position is None:
                 position = parent.taken
                 parent.taken = position + 1
-            node = Node(kind, name, f"{parent.id}/{position}", parent, position, input)
+            node.id = f"{parent.id}/{position}"
+            node.parent_id = parent.id
+            node.depth = parent.depth + 1
+            node.position = position
             if self.keeps:
-                siblings = parent.children
-                if siblings is None:
-                    parent.children = [node]
-                else:
-                    siblings.append(node)
-                    if siblings[-2].position > position:
-                        siblings.sort(key=_position)
+                _add_child(parent, node)
+        node.kind = kind
+        node.name = name
+        node.input = input
+        node.output = node.outcome = node.error = node.duration_ms = node.used = node.children = None
+        node.asked = ()
+        node.status = "running"
+        node.meta = {}
+        node.taken = 0
         node.clock = clock = perf_counter()
         node.started_at = self._began + clock
         if self._listeners:
@@ -234,3 +237,13 @@ class Recorder:
         event = Event.of(phase, self.run_id, node, self._redact)
         for listener in self._listeners:
             listener(event)
+
+
+def _add_child(parent: Node, node: Node) -> None:
+    siblings = parent.children
+    if siblings is None:
+        parent.children = [node]
+    else:
+        siblings.append(node)
+        if siblings[-2].position > node.position:
+            siblings.sort(key=_position)
