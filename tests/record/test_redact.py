@@ -190,6 +190,10 @@ _WORST = [
     "redis-cli ", "jdbc:oracle:thin:a/", "$2b$", "A" * 20, "\\u0070", "&quot;", "password for a", "password ....", "<password a",
     "password" + "\\" * 8 + ':"', "0a1b", "aGVsbG8gd29ybGQg", '"kty""d":"', '"passwords": ["a", ', "PASSWORD '", "token |", "code=a1",
     "1/1234567890123456", "glpat-a.", "token provided ", "\x1b[32mpassword\x1b[0m", "пароль", "tokens=“", 'pass="', "password 1",
+    "password\n", "password,a\n", "a,password\n1,2\n", "|password|\n", "passwords:\n - ", "passwords:\n", "token,", "\tpassword\t\n\n",
+    "kind: Secret\ndata:\n", "\ndata:\n a", "echo a", "echo a |", "mongo a ", "sqlplus a/", "smbclient a", "net user a ", "enable secret ",
+    "username a secret ", "\nAUTH ", "USER a\n", "\na LOGIN a ", "form-data; name=password", "password\n  input_value=", 'setPassword("',
+    "Client('", "security code ", "credentials: a", ":5432:", "\na:5432:b:c:", "password" + " " * 40, '"password","a":"b",', "/key/", "://a.infura.io/",
 ]  # fmt: skip
 
 
@@ -202,7 +206,7 @@ def _seconds(work: Callable[[], object]) -> float:
 @pytest.mark.parametrize("piece", _WORST, ids=repr)
 def test_takes_time_linear_in_the_text(piece: str) -> None:
     """Eight times the text takes no more than about eight times as long; backtracking would take 64 times."""
-    small, large = (piece * (size // len(piece)) for size in (25_000, 200_000))
+    small, large = (piece * (size // len(piece)) for size in (12_500, 100_000))
     mask(small)
     best_small = min(_seconds(lambda: mask(small)) for _ in range(3))
     best_large = min(_seconds(lambda: mask(large)) for _ in range(2))
@@ -210,7 +214,7 @@ def test_takes_time_linear_in_the_text(piece: str) -> None:
 
 
 def test_masks_ten_megabytes_of_the_worst_kind() -> None:
-    """A text that is all beginnings of secrets is masked at more than a sixth of a megabyte a second."""
+    """A text that is all beginnings of secrets is masked at more than a ninth of a megabyte a second."""
     text = "".join(_WORST)
     text *= 10_000_000 // len(text)
-    assert _seconds(lambda: mask(text)) < 60
+    assert _seconds(lambda: mask(text)) < 90

@@ -36,7 +36,7 @@ _UNTIL_QUOTE = {
     "'''": re.compile(r"(?:[^']|'(?!''))*+"),
 }
 _UNTIL_ESCAPED_QUOTE = {quote: re.compile(rf"(?:[^{quote[0]}\\\r\n]|\\++(?!{quote[0]}))*+") for quote in _UNTIL_QUOTE}
-_TOKEN_RUN = re.compile(r"[A-Za-z0-9_\-.+/~%]++={0,2}+")
+_TOKEN_RUN = re.compile(r"[A-Za-z0-9_\-.+/~%]++(?::[A-Za-z0-9]{16,}+)?={0,2}+")
 _LINE = re.compile(r"(?:[^\"'`\r\n\\]|\\(?![nr\"']))*+")
 _WHOLE_LINE = re.compile(r"[^\r\n]*+")
 _AUTH_SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9\-]{2,20}|AWS4-HMAC-SHA256)[ \t]{1,4}(?=[^\s…])")
@@ -156,7 +156,7 @@ def _value_at(text: str, start: int, quote: str | None, word: str, end: int) -> 
     if quote:
         until = _UNTIL_ESCAPED_QUOTE if quote.startswith("\\") else _UNTIL_QUOTE
         return until[quote.lstrip("\\")].match(text, start, end)
-    if word in telling.PHRASES:
+    if word.replace(" ", "_").replace("-", "_") in telling.PHRASES:
         return _LINE.match(text, start, end)
     return _BARE.match(text, start, end)
 

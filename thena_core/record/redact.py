@@ -7,7 +7,9 @@ anew for Python and for linear time (those search files for a person who looks a
   random part (`acme_live_…`) counts as such a key, too;
 - JSON web tokens, PEM, PuTTY and JWK private keys, webhook addresses, logins in URLs and in command lines;
 - what is assigned to a telling word (`password`, `token` …; `telling.py`, `assigned.py`) in code, JSON, YAML,
-  query strings, headers, environment files, flags, XML, SQL and sentences;
+  query strings, headers, environment files, flags, XML, SQL and sentences, or stands below it in a table or a list
+  (`listed.py`);
+- what programs take as arguments, keep in files or say on the wire without such a word (`programs.py`);
 - all of that behind JSON's and HTML's escapes, in base64 and in hexadecimal digits (`encoded.py`).
 
 Not caught: a random string that nothing around it tells of; a secret split over several values or lines, or encoded
@@ -20,9 +22,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from thena_core.record import shapes, telling
+from thena_core.record import programs, shapes, telling
 from thena_core.record.assigned import MASKED, is_harmless, looks_random, mask_values
 from thena_core.record.encoded import mask_encoded, unescaped
+from thena_core.record.listed import mask_listed
 
 Redactor = Callable[[str], str]
 """Takes a text, returns it with what must not be seen replaced."""
@@ -75,7 +78,7 @@ def _mask_plain(text: str, depth: int) -> str:
 
 def _mask_once(text: str, depth: int) -> str:
     text = _mask_pem(text)
-    for needles, pattern in shapes.WHOLE:
+    for needles, pattern in (*shapes.WHOLE, *programs.SPOKEN):
         if any(needle in text for needle in needles):
             text = re.sub(pattern, _keep_unless_done, text)
     text = shapes.SURE.sub(_keep, text)
@@ -90,6 +93,8 @@ def _mask_once(text: str, depth: int) -> str:
     text = shapes.SCHEME.sub(_keep_if_random, text)
     text = mask_values(text, telling.TELLING)
     text = mask_values(text, telling.FLAG)
+    if "\n" in text:
+        text = mask_listed(text)
     return shapes.PREFIXED.sub(_mask_prefixed, text)
 
 
