@@ -30,6 +30,7 @@ from thena_core.record.listed import mask_listed
 Redactor = Callable[[str], str]
 """Takes a text, returns it with what must not be seen replaced."""
 
+_FORMS = (*shapes.WHOLE, *programs.SPOKEN)
 _MAX_PASSES = 4
 _MAX_PEM = 20_000
 # Services' names for what anybody may see: calls, answers, requests, checksums.
@@ -78,9 +79,11 @@ def _mask_plain(text: str, depth: int) -> str:
 
 def _mask_once(text: str, depth: int) -> str:
     text = _mask_pem(text)
-    for needles, pattern in (*shapes.WHOLE, *programs.SPOKEN):
-        if any(needle in text for needle in needles):
-            text = re.sub(pattern, _keep_unless_done, text)
+    for needles, pattern in _FORMS:
+        for needle in needles:  # no `any`: most texts are short, and a generator for each form would cost the most
+            if needle in text:
+                text = re.sub(pattern, _keep_unless_done, text)
+                break
     text = shapes.SURE.sub(_keep, text)
     text = shapes.LIKELY.sub(_keep_if_random, text)
     if "eyJ" in text:
