@@ -225,6 +225,7 @@ class WorkflowRuntime:
             parent=outer,
         )
         run.context = Context(run)
+        run.calls = outer.calls  # its calls can be cancelled by id, too
         try:
             stopped_by = await carry_out(built, run, place.node, message, position)
         except EndsRun as error:

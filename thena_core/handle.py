@@ -65,12 +65,17 @@ class RunHandle:
     def cancel_call(self, call_id: str) -> bool:
         """Cancel one call and let the run go on; the model reads that it was cancelled.
 
+        Args:
+            call_id: The model's id of a call, also of one in a nested run (of several that have it, the outermost); or
+                the id of the call's step, as its events have it, which is unique.
+
         Returns:
             Whether a call of that id was running.
         """
         calls = self._run.calls if self._run is not None else None
         for inv, task in (calls or {}).items():
-            if inv.id == call_id and task is not None and not inv.cancelled:
+            named = call_id == inv.id or (inv.node is not None and call_id == inv.node.id)
+            if named and task is not None and not inv.cancelled:
                 inv.cancelled = True
                 return task.cancel()
         return False

@@ -88,6 +88,23 @@ async def test_the_run_goes_on(way: str, observed: bool) -> None:
         assert outcomes.count("cancelled") == 1
 
 
+@pytest.mark.behaviour("X07", "N01")
+@pytest.mark.parametrize("by", ["call", "step"])
+async def test_a_call_of_a_nested_run(by: str) -> None:
+    """A call that a nested run's model asked for is cancelled alone: that run goes on, and so does the one around it."""
+    slow = Slow()
+    inner = actor([slow.definition], ask("slow", None, "n1" if by == "call" else "c1"), then="the inner end")
+    model = scripted([slow.definition, starts(inner)], ask("nested"))
+    async with model.app as app:
+        handle = app.start("go")
+        await slow.begun[0].wait()
+        step = next(event.id for event in model.events if event.name == "slow")
+        assert handle.cancel_call("n1" if by == "call" else step)
+        result = await handle.result()
+    assert (result.output, result.history[2].content) == ("done", "the inner end")
+    assert inner.provider.requests[1].messages[2].content == "slow was cancelled"
+
+
 @pytest.mark.behaviour("X07", "F08")
 @pytest.mark.parametrize("limited", [False, True], ids=["no limit", "time limit"])
 @pytest.mark.parametrize("then", ["raises", "swallows", "fails", "fails in a group"])
