@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import re
 import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from thena_core.execution import carry_out, opening
 from thena_core.messages import Message
 from thena_core.observers import LogOption, Observers
 from thena_core.record import logs
+from thena_core.record.run_id import checked_id
 from thena_core.run import Run, RunResult
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from thena_core.record.report import Report
 
 T = TypeVar("T")
-RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 
 
 @dataclass(slots=True)
@@ -68,7 +67,7 @@ class Runner:
         digits tell processes and apps apart, the count the runs of one app.
 
         Raises:
-            ValueError: For anything but 1 to 128 letters, digits, `.`, `_` and `-`, not beginning with a dot.
+            ValueError: For one that cannot name a folder.
         """
         if given is not None:
             return checked_id(given)
@@ -201,16 +200,3 @@ def _check_prices(limit: float, built: Built) -> None:
             f"[thena] Budget(max_cost_usd={limit:g}) cannot be kept: {names} knows no price. "
             f"Give one: price=Price(prompt=…, completion=…), in US dollars per million tokens."
         )
-
-
-def checked_id(run_id: str) -> str:
-    """Accept a run's id, which becomes a folder's name.
-
-    Raises:
-        ValueError: For anything but 1 to 128 letters, digits, `.`, `_` and `-`, not beginning with a dot.
-    """
-    if not RUN_ID.fullmatch(run_id):
-        raise ValueError(
-            f"[thena] run_id={run_id[:140]!r}: use 1 to 128 letters, digits, `.`, `_` or `-`, and no dot at the start."
-        )
-    return run_id

@@ -194,6 +194,10 @@ HOSTILE = [
     "~",
     "*",
     "\u202eabc",
+    "a.",
+    "CON",
+    "nul.txt",
+    "com1",
 ]
 
 

@@ -85,7 +85,7 @@ def _newest(folder: Path, count: int) -> list[Path]:
 
 
 def _folder_of(run_id: str, folder: Path) -> Path:
-    from thena_core.runner import checked_id  # noqa: PLC0415 - only a run that is named needs it
+    from thena_core.record.run_id import checked_id  # noqa: PLC0415 - only a run that is named needs it
 
     try:
         run = folder / checked_id(run_id)

@@ -197,7 +197,7 @@ def _only(words: Sequence[str], missing: str, usage: str) -> str:
 
 
 def _check_id(run_id: str) -> None:
-    from thena_core.runner import checked_id  # noqa: PLC0415 - only a run that is given an id needs it
+    from thena_core.record.run_id import checked_id  # noqa: PLC0415 - only a run that is given an id needs it
 
     try:
         checked_id(run_id)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from thena_core.record import ledger
 from thena_core.record.event import said
 from thena_core.record.page import run_page, template
 from thena_core.record.redact import Redactor
+from thena_core.record.run_id import checked_id
 from thena_core.record.snapshot import mask_value
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 
-_RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 # Facts that layers write themselves; every other text in `meta` may come from a tool or a model.
 _PLAIN_FACTS = frozenset({"stopped_by", "tool_call_source", "finish_reason", "outcome"})
 _COUNTS = frozenset({"used", "budget"})
@@ -49,17 +48,6 @@ def report_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of `report.json`."""
     schema: dict[str, Any] = json.loads(template("report.schema.json"))
     return schema
-
-
-def check_run_id(run_id: object) -> str:
-    """Accept an id that can name a folder.
-
-    Raises:
-        ValueError: For anything else.
-    """
-    if not isinstance(run_id, str) or not _RUN_ID.fullmatch(run_id):
-        raise ValueError(f"the run id {run_id!r} cannot name a folder: 1 to 128 of A-Z a-z 0-9 . _ - and no dot first")
-    return run_id
 
 
 def maker(
@@ -155,7 +143,7 @@ def write(document: dict[str, Any], folder: Path, pause: Callable[[], None] | No
         ValueError: The run id cannot name a folder.
         OSError: Something could not be written.
     """
-    run_id = check_run_id(document["run_id"])
+    run_id = checked_id(document["run_id"])
     target = folder / run_id
     target.mkdir(parents=True, exist_ok=True)
     _replace(target / "report.json", (*_pieces(document, pause), "\n"))
