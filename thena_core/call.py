@@ -59,6 +59,7 @@ class Invocation:
     schema: ArgumentsReader | None = None
     services: dict[str, Any] | None = None
     cancelled: bool = False
+    nested: int = 0  # how many nested runs it has started, where it runs beside other calls
 
     @property
     def max_output_chars(self) -> int:

@@ -212,11 +212,10 @@ class WorkflowRuntime:
         outer = place.run
         if outer.depth >= MAX_DEPTH:
             raise outer.end(NestingError(MAX_DEPTH))
-        outer.nested += 1
-        number, position = outer.nested, None if place.node is None else place.node.take_position()
+        run_id, position = nested_id(place), None if place.node is None else place.node.take_position()
         built = await self._found(outer, workflow)
         run = Run(
-            f"{outer.id}.{number}",
+            run_id,
             history=opening(message, None, memory),
             data=outer.data,
             state=built.state() if built.state is not None else None,
@@ -241,6 +240,21 @@ class WorkflowRuntime:
         except EndsRun as error:  # a workflow that cannot be built
             outer.end(error)
             raise
+
+
+def nested_id(place: Place) -> str:
+    """Name a nested run by its place, so that the keys of its calls are the same when the run is repeated.
+
+    The runs that a run starts are counted. Where calls run beside each other, it depends on their timing which of them
+    starts one first, so each of them counts its own.
+    """
+    run, lane = place.run, place.lane
+    if lane is None:
+        run.nested += 1
+        return f"{run.id}.{run.nested}"
+    lane.nested += 1
+    path = lane.key.removeprefix(f"{run.id}/").replace("/", "-")
+    return f"{run.id}.{path}-{lane.nested}"
 
 
 def opening(

@@ -305,10 +305,17 @@ def worded(run: Run, error: BaseException) -> str:
 
 @dataclass(slots=True)
 class Place:
-    """Where the code that asks is: in which run, under which node (`None` when nobody looks)."""
+    """Where the code that asks is.
+
+    Attributes:
+        run: In which run.
+        node: Under which node; `None` when nobody looks.
+        lane: In which of the calls that run beside each other (an `Invocation`); `None` where they do not.
+    """
 
     run: Run
     node: Node | None
+    lane: Any = None
 
 
 current: ContextVar[Place] = ContextVar("thena_current")

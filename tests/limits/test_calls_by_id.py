@@ -88,7 +88,7 @@ async def test_the_run_goes_on(way: str, observed: bool) -> None:
         assert outcomes.count("cancelled") == 1
 
 
-@pytest.mark.behaviour("X07", "N01")
+@pytest.mark.behaviour("X07")
 @pytest.mark.parametrize("by", ["call", "step"])
 async def test_a_call_of_a_nested_run(by: str) -> None:
     """A call that a nested run's model asked for is cancelled alone: that run goes on, and so does the one around it."""

@@ -22,6 +22,7 @@ from thena_core import (
     Toolbox,
     ToolDefinition,
     ToolRequest,
+    WorkflowRuntime,
 )
 from thena_tools import ParallelTool
 
@@ -213,6 +214,45 @@ async def test_a_hostile_run_id(run_id: str) -> None:
             await app.run("go", run_id=run_id)
     assert len(str(caught.value)) < 300 * 4
     assert not model.provider.requests
+
+
+@pytest.mark.behaviour("C06")
+@pytest.mark.parametrize("observed", [True, False], ids=["observed", "unseen"])
+@pytest.mark.parametrize("together", ["asked for", "packed"])
+async def test_keys_of_nested_runs_beside_each_other(together: str, observed: bool) -> None:
+    """Which of two nested runs begins first makes no difference to the keys of their calls."""
+
+    async def run(first: int) -> set[str]:
+        found: set[str] = set()
+        begun = [asyncio.Event(), asyncio.Event()]
+
+        async def look(call: Any, call_next: Any) -> Any:
+            if call.name == "look":
+                found.add(f"{call.arguments['who']} {call.key}")
+            return await call_next(call)
+
+        async def seen(who: int) -> str:
+            return f"seen {who}"
+
+        async def nested(who: int, runtime: WorkflowRuntime) -> str:
+            if who != first:
+                await begun[first].wait()
+            for _ in range(2):
+                await runtime.run(actor([tool], ask("look", {"who": who})), message="go")
+                begun[who].set()
+            return "ok"
+
+        tool = ToolDefinition("look", "d", None, seen)
+        calls = [{"name": "nested", "arguments": {"who": who}} for who in range(2)]
+        asked = [ask("nested", {"who": who}, f"c{who}") for who in range(2)]
+        turn = asked if together == "asked for" else ask("parallel", {"calls": calls})
+        tools = [ToolDefinition("nested", "d", None, nested), ParallelTool]
+        model = scripted(tools, turn, tool_calls="all", around=[look], observed=observed)
+        await model.run(run_id="r")
+        return found
+
+    base = "r.1" if together == "asked for" else "r.1-0"
+    assert await run(0) == await run(1) == {f"{who} {base}-{who}-{n}/1/0" for who in range(2) for n in (1, 2)}
 
 
 @pytest.mark.behaviour("C06")

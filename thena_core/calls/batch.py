@@ -9,6 +9,7 @@ from thena_core.call import Handler, Invocation
 from thena_core.calls.failure import decisive
 from thena_core.definition import ToolDefinition
 from thena_core.output import ToolOutput
+from thena_core.run import Place, current
 
 MAX_CONCURRENCY = 16
 """Calls of one batch that run at once, unless the caller says otherwise."""
@@ -70,6 +71,7 @@ async def together(tasks: Sequence[asyncio.Task[None]]) -> None:
 async def _one(call: Call, gate: asyncio.Semaphore | None, timeout: float | None) -> None:
     handler, inv, _ = call
     inv.time_limit = timeout
+    current.set(Place(inv.run, None, inv))  # the task's own context: nothing to reset
     if gate is None:
         inv.output = await handler(inv)
     else:

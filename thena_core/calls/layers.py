@@ -42,7 +42,7 @@ def record(inner: Handler) -> Handler:
         if recorder is None:
             return await inner(inv)
         node = inv.node = recorder.open("tool", inv.name, inv.parent, inv.raw, inv.position)
-        token = current.set(Place(inv.run, node))
+        token = current.set(Place(inv.run, node, current.get().lane))
         try:
             output = await inner(inv)
         except BaseException as error:
