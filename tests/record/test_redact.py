@@ -148,7 +148,7 @@ def test_leaves_ordinary_text_alone(text: str) -> None:
     assert mask(text) == text
 
 
-_PIECES = [text for text, _ in SHAPES.values()] + list(ORDINARY.values())
+_PIECES = [text for text, _ in SHAPES.values()] + list(ORDINARY.values()) + list(WRITINGS.values())
 _PIECES += [
     "password",
     "token",

@@ -42,7 +42,10 @@ SPOKEN = tuple(
         ("net use", _after("net use", r"/user:\S{1,64}[ \t]{1,4}")),
         (
             "htpasswd",
-            _after(r"htpasswd[ \t]{1,4}-[a-zB-Z]{0,3}b[a-zB-Z]{0,3}", r"\S{1,128}[ \t]{1,4}\S{1,64}[ \t]{1,4}"),
+            (
+                rf"(?P<kept>{_word('htpasswd')}[ \t]{{1,4}}-[a-zB-Z]{{0,3}}b[a-zB-Z]{{0,3}}[ \t]{{1,4}}"
+                rf"\S{{1,128}}[ \t]{{1,4}}\S{{1,64}}[ \t]{{1,4}}){ARGUMENT}"
+            ),
         ),
         ("storepass, keypass", rf"(?P<kept>(?<![\w\-])-(?:src|dest)?(?:store|key)pass[ \t]{{1,4}}[\"']?){ARGUMENT}"),
         ("pass:", r"(?P<kept>(?<![\w\-])pass:)(?=\S{0,40}\d)[A-Za-z0-9!#$%^&*_\-]{6,128}+"),  # openssl
