@@ -253,4 +253,7 @@ WRITINGS = {
     "markdown table": "| user | password |\n|---|---|\n| bob | hunter2 |\n| al | hunter2 |\n",
     "psql": " user | password | n\n------+----------+--\n bob  | hunter2  | 1\n(1 row)\n",
     "yaml passwords": "passwords:\n  - hunter2\n  - 'hunter2'\nother: 1\n",
+    "csv in arguments": '{"path": "a.csv", "content": "user,password\\nbob,hunter2\\nal,hunter2", "append": false}',
+    "quoted csv in arguments": r'{"content": "\"user\",\"api_key\"\n\"bob\",\"Zx9kQ2mWv7LpR4tY\"\n"}',
+    "manifest in arguments": '{"content": "apiVersion: v1\\nkind: Secret\\ndata:\\n  DB_CONN: Zx9kQ2mWv7LpR4tY\\n"}',
 }

@@ -16,8 +16,8 @@ _Reader = Callable[[str, int], list[Span] | None]
 _NAMES = words("passw passphrase pwd secret token apikey api_key api-key credential senha contrase kennwort")
 _LONGEST_HEAD = 2_000
 # In prose and code, too, words stand between commas: there a table's headings are one word each, without blanks around.
-_WORD = re.compile(r'"?[^\W\d][\w.\-]{0,60}"?')
-_WORDS = re.compile(r"[\s\"'*`]{0,8}(?:[^\W\d][\w .\-]{0,60})?[\s\"'*`]{0,8}")
+_WORD = re.compile(r'(?:\\?")?[^\W\d][\w.\-]{0,60}(?:\\?")?')
+_WORDS = re.compile(r"[\s\"'*`\\]{0,8}(?:[^\W\d][\w .\-]{0,60})?[\s\"'*`\\]{0,8}")
 _HEADING = {"\t": _WORDS, "|": _WORDS, ";": _WORD, ",": _WORD}
 _PASSWORD = re.compile(r"(?i:passw|pwd|senha|contrase|kennwort)")
 _RULE = re.compile(r"[\s|+:=\-]+")
@@ -25,7 +25,10 @@ _LIST = re.compile(r"[\s\-]{0,80}[\"']?(?P<name>[\w.\-]{1,60})[\"']?:[ \t]{0,8}"
 _ITEM = re.compile(r"[ \t]{0,80}-[ \t]{1,4}(?P<value>\S.*)")
 _DELIMITERS = ("\t", "|", ";", ",")
 _FIELD = {sign: re.compile(rf'"(?:[^"]|"")*+"|[^{re.escape(sign)}]++') for sign in _DELIMITERS}
-_AROUND = " \t\"'`*"
+_AROUND = " \t\"'`*\\"
+# A text inside of JSON: what stands before its first line, and what ends its last.
+_BEFORE = re.compile(r'.*"[ \t]{0,4}:[ \t]{0,4}"')
+_QUOTE = re.compile(r'(?<!\\)"')
 _PLURALS = frozenset(words("passwords secrets tokens credentials api_keys apikeys"))
 
 
@@ -86,10 +89,23 @@ def _lines(text: str, start: int) -> Iterator[tuple[int, str]]:
 
 def _reader(head: str) -> _Reader | None:
     """Return what reads the lines below a heading; `None` where the line is none."""
+    before = _BEFORE.match(head)
+    if before is None:
+        return _list_reader(head) or _table_reader(head)
+    head = head[before.end() :]
+    read = _list_reader(head) or _table_reader(head)
+    return None if read is None else lambda line, start: read(_QUOTE.split(line, maxsplit=1)[0], start)
+
+
+def _list_reader(head: str) -> _Reader | None:
     listed = _LIST.fullmatch(head)
-    if listed is not None:
-        named = is_secret_name(listed["name"]) or listed["name"].lower().replace("-", "_") in _PLURALS
-        return _item if named else None
+    if listed is None:
+        return None
+    named = is_secret_name(listed["name"]) or listed["name"].lower().replace("-", "_") in _PLURALS
+    return _item if named else None
+
+
+def _table_reader(head: str) -> _Reader | None:
     sign = next((sign for sign in _DELIMITERS if sign in head), None)
     if sign is None:
         return None

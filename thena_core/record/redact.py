@@ -60,11 +60,13 @@ def mask(text: str) -> str:
 def _mask(text: str, depth: int) -> str:
     masked = _mask_plain(text, depth)
     plain = unescaped(masked)
-    if plain is None:
-        return masked
-    # A key or its name may be cut up by escapes; the text stays as it was unless writing it plainly shows one.
-    shown = _mask_plain(plain, depth)
-    return shown if shown.count(MASKED) > masked.count(MASKED) else masked
+    if plain is not None:
+        # A key or its name may be cut up by escapes; the text stays as it was unless writing it plainly shows one.
+        shown = _mask_plain(plain, depth)
+        masked = shown if shown.count(MASKED) > masked.count(MASKED) else masked
+    if "\\n" in masked and "\n" not in masked:  # lines that JSON made one of, such as the arguments of a call
+        masked = _mask_plain(masked.replace("\\n", "\n"), depth).replace("\n", "\\n")
+    return masked
 
 
 def _mask_plain(text: str, depth: int) -> str:
