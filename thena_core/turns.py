@@ -86,9 +86,10 @@ class BuiltAgent:
         step: ChatStep = run.agents.get(self) or self._enter(run)
         run.turns += 1
         try:
-            if self.is_plain:  # one frame less, and without a record two
-                chat = self.chat  # a name of its own: it is no method, and Python 3.11 is slow to see that
-                turn = await (chat(step) if node is None else self._ask(run, step, node))
+            if self.is_plain:  # two frames less
+                step.parent = node
+                ask = self.chat if node is None else self.chat_recorded
+                turn = await ask(step)
             else:
                 turn = await self._answer(run, step, node)
         except Exception as error:  # noqa: BLE001 - a budget may stop the run here, and the agent's own hook decides
@@ -98,7 +99,7 @@ class BuiltAgent:
         requests, content = turn.tool_requests, turn.content
         asked = len(requests)
         if asked > 1 or turn.finish_reason in CUT_OFF or toolset.aliases:
-            requests = self._honoured(turn)
+            requests = self._honoured(turn, step.node)
             asked = len(requests)
         history.append(Message("assistant", content, requests, None, False, turn.extra))
         run.requests = requests
@@ -122,9 +123,13 @@ class BuiltAgent:
         if run.ended is not None:  # somebody caught it on its way out
             raise run.ended
 
-    def _honoured(self, turn: ChatTurn) -> Sequence[ToolRequest]:
+    def _honoured(self, turn: ChatTurn, node: Node | None) -> Sequence[ToolRequest]:
         """Return the calls of a turn that are answered: as many as the agent allows, marked where they were cut off."""
-        requests = turn.tool_requests[:1] if self.spec.tool_calls == "one" else turn.tool_requests
+        requests = turn.tool_requests
+        if self.spec.tool_calls == "one" and len(requests) > 1:
+            if node is not None:
+                node.meta["dropped_calls"] = [request.name for request in requests[1:]]
+            requests = requests[:1]
         if turn.finish_reason in CUT_OFF:
             requests = [replace(request, arguments=CutOff.of(request.arguments)) for request in requests]
         return self.toolset.real_names(requests)
@@ -151,13 +156,9 @@ class BuiltAgent:
         if "before_prompt" in hooks:
             said = await _call_hook(hooks["before_prompt"], self.system, run)
             step.request.system = self._system(self.system if said is None else said)
-        if node is None:
-            turn = await self.chat(step)
-        else:
-            step.parent = node
-            turn = await self.chat_recorded(step)
-            if len(turn.tool_requests) > 1 and self.spec.tool_calls == "one" and step.node is not None:
-                step.node.meta["dropped_calls"] = [request.name for request in turn.tool_requests[1:]]
+        step.parent = node
+        ask = self.chat if node is None else self.chat_recorded
+        turn = await ask(step)
         if "after_response" in hooks and turn.content:
             said = await _call_hook(hooks["after_response"], turn.content, run)
             if said is not None:
