@@ -74,7 +74,7 @@ async def test_a_side_that_does_not_answer_is_found() -> None:
 @pytest.mark.parametrize("scenario", NAMES)
 async def test_every_scenario_gives_figures(scenario: str) -> None:
     """Each scenario runs through and gives finite figures whose limits are those of the one place that has them."""
-    figures = await measured([scenario], TINY)
+    figures = await measured(scenario, TINY)
     allowed = {getattr(LIMITS, name) for name in LIMITS.__slots__}
     assert figures
     assert all(math.isfinite(figure.measured) and figure.limit in allowed for figure in figures)
@@ -107,3 +107,10 @@ def test_an_unknown_scenario_is_named() -> None:
     said = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert said.returncode == 2
     assert f"there is no scenario trns: {', '.join(NAMES)}" in said.stderr
+
+
+def test_a_scenario_alone() -> None:
+    """A scenario that is named is measured in a process of its own, and its figures stand in the table."""
+    command = [sys.executable, "-m", "tests.benchmarks", "hooks"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert [line.split(" | ")[0].strip() for line in said.stdout.splitlines()[2:]] == ["S4 a hook before and one after"]
