@@ -53,7 +53,7 @@ class BuiltLoop:
         steps, until, max_fails = self.steps, self.until, self.max_fails
         around = run.loop
         state = run.loop = LoopState(0, 0, self.max_iterations)
-        top = run if run.parent is None else run.top
+        top = run if run.parent is None else run.top  # asked once, and without a call where there is none above
         for iteration in range(1, self.max_iterations + 1):
             state.iteration = iteration
             state.fails = fails

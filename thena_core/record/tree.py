@@ -184,7 +184,7 @@ class Recorder:
         node.status = "running"
         node.meta = {}
         node.taken = 0
-        node.clock = clock = perf_counter()
+        node.clock = clock = perf_counter()  # last, so that making the node is no part of its time
         node.started_at = self._began + clock
         if self._listeners:
             self._tell("start", node)
